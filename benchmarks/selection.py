@@ -23,7 +23,6 @@ from acegraph.nodes.selector.scoring import decision_rng
 SIZES = (100, 1_000, 10_000, 100_000)
 SHARES = {"5 %": 0.86, "50 %": 0.5, "all": -1.0}
 """How many survive stage 3, by threshold: the cosines are spread evenly from 0.1 to 0.9."""
-BATCH = 64
 IN_A_ROW = 20
 """Selections per turn beside the naive loop, so that both take about as long. The first one after
 the loop finds the matrix out of the processor's cache; it is timed by itself too, as `cold`."""
@@ -41,7 +40,7 @@ def measure(size: int) -> dict[str, float]:
     matrix = playbook.view(NODE).matrix(Embedded.model)
     assert matrix is not None
     rows = matrix.rows[:size]
-    embeddings = embedded({QUERY: query, **{f"q{i}": query for i in range(BATCH)}})
+    embeddings = embedded({QUERY: query})
 
     def selector(threshold: float) -> HybridSelector:
         return HybridSelector(semantic_threshold=threshold, embeddings=embeddings)
@@ -71,12 +70,6 @@ def measure(size: int) -> dict[str, float]:
         slow, cold, fast = compare(loop, select_once, in_a_row)
         figures["naive / 5 %"] = slow / (fast / IN_A_ROW)
         figures["naive / 5 %, cold"] = slow / cold
-        queries = [f"q{i}" for i in range(BATCH)]
-        many = selector(threshold)
-        single, batch = compare(
-            selecting(threshold), lambda: many.select_many(queries, NODE, playbook, 5)
-        )
-        figures["one / batch of 64"] = single / (batch / BATCH)
     return figures | measure_rules(size, vectors, query)
 
 

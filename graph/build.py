@@ -31,8 +31,8 @@ from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.named import is_model
 from acegraph.nodes.runtime.step import Body, Step, when_needed
-from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.node import SelectorNode
+from acegraph.nodes.selector.selector import Selectors
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
 from acegraph.state.run.schema import GivenTransaction, RunSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE

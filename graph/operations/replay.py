@@ -16,7 +16,7 @@ from acegraph.nodes.agent.custom import AgentLike, as_agent
 from acegraph.nodes.agent.decision import Question
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.nodes.selector.factory import Selectors
+from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import BulletPlaybook, Transaction, as_of

@@ -89,7 +89,8 @@ def _embedded(asked: Question) -> Decision:
         ruling = ruleset.weigh(fields)  # the reasons tell what the fields say as they stand
     elif ruling.decision == APPROVE:
         undecided = what_hides(asked)
-    reasons = ruleset.explain(fields, ruling, sum(b.condition is None for b in asked.shown))
-    used = tuple(bullet.id for bullet in ruling.fired)
+    prose = [bullet for bullet in asked.shown if bullet.condition is None]
+    reasons = ruleset.explain(fields, ruling, len(prose))
+    used = tuple([bullet.id for bullet in ruling.fired])
     verdict = parse_verdict(ruling.decision)
     return Decision(verdict, ruling.risk, tuple(reasons), used, undecided=undecided)

@@ -33,10 +33,10 @@ class CustomCall:
 
     async def __call__(self, value: dict[str, object], wait: Wait) -> Any:
         """The answer to `value`; a message must be whole, another pydantic model is a mapping."""
-        from acegraph.nodes.models.language_model import as_client_errors, check_that_it_answers
+        from acegraph.nodes.models.language_model import as_model_errors, check_that_it_answers
 
         target, name = self._target, self._target.get_name()
-        with as_client_errors(name):
+        with as_model_errors(name, all_of_them=False):
             answer = await wait.either(lambda: target.invoke(value), lambda: target.ainvoke(value))
         if isinstance(answer, BaseMessage):
             check_that_it_answers(answer, name)

@@ -110,21 +110,17 @@ class LanguageModel:
                 if self._chosen or method == "prompt" or not _is_about_the_request(error):
                     raise
                 answer = await ask(asked, "prompt")
-                self._note_refusal(method)
-                method = "prompt"
+                note = f"{self.name} refused {method}: it is asked in plain JSON instead"
+                innermost().notes.append(note)
+                self.method = method = "prompt"
             try:
-                return self._accepted(self._read(form, answer), complain)
+                return self._accepted(form, answer, complain)
             except _Unreadable as error:
                 complaint = str(error).removeprefix(f"{self.name}: ")
             text = _text(answer)[:_REPEATED] or "(nothing)"
             asked += [AIMessage(text), HumanMessage(REPAIR.format(complaint=complaint))]
             corrected = await ask(asked, method if method == "json_schema" else "prompt")
-            return self._accepted(self._read(form, corrected), complain)
-
-    def _note_refusal(self, method: Method) -> None:
-        """From now on ask in plain JSON: the server refused the method, and answered that."""
-        self.method = "prompt"
-        innermost().notes.append(f"{self.name} refused {method}: it is asked in plain JSON instead")
+            return self._accepted(form, corrected, complain)
 
     async def _ask(
         self,
@@ -158,59 +154,53 @@ class LanguageModel:
             self._structured[form, method] = _structured(self.model, form, method)
         return self._structured[form, method], messages
 
-    def _accepted(self, filled: F, complain: Callable[[F], str]) -> F:
+    def _accepted(self, form: type[F], answer: object, complain: Callable[[F], str]) -> F:
+        """The form in an answer, if nothing is wrong with it."""
+        message = check_that_it_answers(answer, self.name, form.__name__)
+        try:
+            filled = self._read(form, message)
+        except ValidationError as error:
+            raise _Unreadable(f"{self.name}: {first_complaint(error)}") from error
         if complaint := complain(filled):
             raise _Unreadable(f"{self.name}: {complaint}")
         return filled
 
-    def _read(self, form: type[F], answer: object) -> F:
-        text, parsed = _text(answer), None
-        if isinstance(answer, BaseMessage):
-            check_that_it_answers(answer, self.name, form.__name__)
-        try:
-            if isinstance(answer, AIMessage) and answer.tool_calls:
-                text = answer.text  # what is said beside a call must not say something else
-                parsed = form.model_validate(answer.tool_calls[0]["args"])
-                parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
-            written = self._read_text(form, text, is_all=parsed is None)
-        except ValidationError as error:
-            raise _Unreadable(f"{self.name}: {first_complaint(error)}") from error
-        except ValueError as error:
-            raise _Unreadable(f"{self.name}: the answer holds broken characters") from error
-        filled = parsed or written
-        if filled is None:
+    def _read(self, form: type[F], message: AIMessage) -> F:
+        found = _JSON.search(message.text)
+        if found and has_duplicate_keys(found[0]):
+            raise _Unreadable(f"{self.name}: a key comes twice")
+        if message.tool_calls:
+            # By way of JSON: a lone surrogate, which no checkpoint can hold, is refused there.
+            filled = form.model_validate_json(json.dumps(message.tool_calls[0]["args"]))
+            beside, is_same = str(message.text), not found or _may_be(filled, found[0])
+        elif found is None:
             raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
-        if parsed and (written not in (None, parsed) or parsed.is_contradicted_by(text)):
+        else:
+            beside = message.text[found.end() :].lstrip()
+            if message.text[: found.start()].rstrip().endswith(_INSIDE_A_VALUE) or (
+                beside.startswith(_INSIDE_A_VALUE)
+            ):
+                raise _Unreadable(f"{self.name} gave {form.__name__} inside of something else")
+            filled, is_same = form.model_validate_json(found[0]), True
+        if not is_same or filled.is_contradicted_by(beside):
             raise _Unreadable(f"{self.name} gave two answers, not one")
         return filled
 
-    def _read_text(self, form: type[F], text: str, *, is_all: bool) -> F | None:
-        """The form in a text; None if there is none, or none that fits beside a function call."""
-        found = _JSON.search(text)
-        if found is None:
-            return None
-        if has_duplicate_keys(found[0]):
-            raise _Unreadable(f"{self.name}: a key comes twice")
-        before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip()
-        if before.endswith(_INSIDE_A_VALUE) or after.startswith(_INSIDE_A_VALUE):
-            raise _Unreadable(f"{self.name} gave {form.__name__} inside of something else")
-        try:
-            filled = form.model_validate_json(found[0])
-        except ValidationError:
-            if is_all:
-                raise
-            return None
-        if filled.is_contradicted_by(after):
-            raise _Unreadable(f"{self.name} gave two answers, not one")
-        return filled
+
+def _may_be(filled: Form, text: str) -> bool:
+    """Whether the JSON beside a function call is the same answer, or none of this form."""
+    try:
+        return type(filled).model_validate_json(text) == filled
+    except ValidationError:
+        return True
 
 
 class _Unreadable(ModelAnswerInvalid):
     """The answer cannot be used as the form, so it is worth asking the model once more."""
 
 
-def check_that_it_answers(message: BaseMessage, name: str, asked: str | None = None) -> None:
-    """Raise if the model refused, was cut off, or gave another or more than one answer.
+def check_that_it_answers(message: object, name: str, asked: str | None = None) -> AIMessage:
+    """The message; raise if the model refused, was cut off, or gave another or more answers.
 
     A call of the function that was `asked` for is an answer; any other call is none.
     """
@@ -231,36 +221,28 @@ def check_that_it_answers(message: BaseMessage, name: str, asked: str | None = N
     if any(one != asked for one in called) or "function_call" in message.additional_kwargs:
         wanted = f"another function than {asked}" if asked else "a function instead of answering"
         raise _Unreadable(f"{name} called {wanted}")
+    return message
 
 
 @contextmanager
-def as_client_errors(name: str) -> Iterator[None]:
-    """Turn what a client raises because of the network or the server into a `ModelError`."""
+def as_model_errors(name: str, *, all_of_them: bool = True) -> Iterator[None]:
+    """Turn what a client raises because of the network or the server into a `ModelError`; unless
+    it is a function of the host also what an answer outside the protocol leads to.
+    """
     try:
         yield
-    except (TimeoutError, ConnectionError) as error:
-        raise ModelUnavailable(f"{name}: {str(error) or type(error).__name__}") from error
-    except _client_errors() as error:
-        raise _translated(name, error) from error
-
-
-@contextmanager
-def as_model_errors(name: str) -> Iterator[None]:
-    """Turn whatever the client of this model raises into a `ModelError`."""
-    try:
-        with as_client_errors(name):
-            yield
     except AceError:
         raise
-    except ValidationError as error:
-        raise ModelAnswerInvalid(f"{name}: {first_complaint(error)}") from error
-    except _NOT_THE_PROTOCOL as error:
+    except (TimeoutError, ConnectionError) as error:
+        raise ModelUnavailable(f"{name}: {str(error) or type(error).__name__}") from error
+    except Exception as error:  # of whatever client
+        has_status = isinstance(getattr(error, "status_code", None), int)
+        if isinstance(error, _client_errors()) or has_status:
+            raise _translated(name, error) from error
+        if not all_of_them or not isinstance(error, _NOT_THE_PROTOCOL):
+            raise
         kind = type(error).__name__
         raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol ({kind})") from error
-    except Exception as error:  # of another client than OpenAI's
-        if not isinstance(getattr(error, "status_code", None), int):
-            raise
-        raise _translated(name, error) from error
 
 
 def _method_of(model: "BaseChatModel", name: str) -> Method:
@@ -301,12 +283,12 @@ def _is_about_the_request(error: BaseException) -> bool:
     return status in _ABOUT_THE_REQUEST and getattr(error, "code", None) not in _NOT_THE_METHOD
 
 
-def _text(raw: object) -> str:
+def _text(answer: object) -> str:
     """What the model wrote, as text or as the arguments of a function call."""
-    if not isinstance(raw, AIMessage):
-        return raw.text if isinstance(raw, BaseMessage) else str(raw)
-    calls = [json.dumps(call["args"]) for call in raw.tool_calls]
-    return raw.text or "\n".join([*calls, *(str(c["args"]) for c in raw.invalid_tool_calls)])
+    if not isinstance(answer, AIMessage):
+        return str(answer)
+    calls = [json.dumps(call["args"]) for call in answer.tool_calls]
+    return answer.text or "\n".join([*calls, *(str(c["args"]) for c in answer.invalid_tool_calls)])
 
 
 def _client_errors() -> tuple[type[BaseException], ...]:

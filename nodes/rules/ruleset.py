@@ -206,13 +206,17 @@ class Ruleset:
         >>> Ruleset().weigh({"amount": 20.0, "hour": 14}).decision
         'APPROVE'
         """
-        prior = tuple(i for i, one in enumerate(self.prior_scored) if one.holds(fields))
-        fired = [one for one in self.rules_scored if one.holds(fields)]
-        points = self.start + sum(self.prior_scored[i].points for i in prior)
-        points += sum(one.points for one in fired)
+        points, prior, fired = self.start, [], []
+        for number, one in enumerate(self.prior_scored):
+            if one.holds(fields):
+                points += one.points
+                prior.append(number)
+        for one in self.rules_scored:
+            if one.bullet and one.holds(fields):
+                points += one.points
+                fired.append(one.bullet)
         decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
-        bullets = tuple(one.bullet for one in fired if one.bullet)
-        return Ruling(decision, points, self.scale.risk(points), bullets, prior)
+        return Ruling(decision, points, self.scale.risk(points), tuple(fired), tuple(prior))
 
     def decide(self, fields: Mapping[str, Scalar], doubts: Doubts = _NO_DOUBTS) -> Ruling:
         """The decision on the fields of a transaction, some of which may be in doubt.

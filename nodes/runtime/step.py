@@ -4,8 +4,7 @@ LangGraph runs a plain function in a thread under `ainvoke` and refuses a corout
 A step has neither limitation (see sync_async.py).
 """
 
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from functools import cache
 
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -46,37 +45,31 @@ class Step(Runnable[AceState, Update]):
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body in this thread, which waits with it."""
-        with self._traced(input, config):
-            return finish(self._run(input, BLOCKING))
+        return finish(self._run(input, config, BLOCKING))
 
     async def ainvoke(
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body without blocking the event loop."""
-        with self._traced(input, config):
-            return await self._run(input, AWAITING)
+        return await self._run(input, config, AWAITING)
 
-    @contextmanager
-    def _traced(self, state: AceState, config: RunnableConfig | None) -> Iterator[None]:
-        """Let the traces of the models that are asked inside name the decision and the playbook."""
-        if self.step == "selector":  # the run before may have left its state on the thread
-            yield
-            return
-        merged = merge_configs(config, {"metadata": trace_metadata(state)})
-        token = var_child_runnable_config.set(merged)
+    async def _run(self, state: AceState, config: RunnableConfig | None, wait: Wait) -> Update:
+        """Run the body; traces of the models that are asked inside name the decision."""
+        token = None
+        if self.step != "selector":  # the run before may have left its state on the thread
+            merged = merge_configs(config, {"metadata": trace_metadata(state)})
+            token = var_child_runnable_config.set(merged)
         try:
-            yield
+            with node_span(self.step) as span:
+                update = await self.run_alone(state, wait)
+                after: AceState = {**state, **update}
+                if span is not None:
+                    span.set_attributes(attributes_of(after))
         finally:
-            var_child_runnable_config.reset(token)
-
-    async def _run(self, state: AceState, wait: Wait) -> Update:
-        with node_span(self.step) as span:
-            update = await self.run_alone(state, wait)
-            after: AceState = {**state, **update}
-            if span is not None:
-                span.set_attributes(attributes_of(after))
-            if self.step == "judge":
-                note_decision(after)
+            if token is not None:
+                var_child_runnable_config.reset(token)
+        if self.step == "judge":
+            note_decision(after)
         return update
 
     async def run_alone(self, state: AceState, wait: Wait) -> Update:

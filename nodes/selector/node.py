@@ -12,7 +12,7 @@ from langgraph.runtime import get_runtime
 from acegraph.nodes.models.named import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
-from acegraph.nodes.selector.factory import Selectors
+from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction

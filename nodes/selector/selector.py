@@ -1,14 +1,15 @@
 """The selector: five stages from all bullets of a node to the few that the agent sees.
 
 Context, quality, semantics, score, diversity. It reads the playbook and writes only missing
-vectors. The stages are in stages.py, their mathematics in scoring.py and diversity.py.
+vectors. The stages are in stages.py, their mathematics in scoring.py.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.selector.scoring import StageSettings
-from acegraph.nodes.selector.stages import Pool, Query, Selection, choose
+from acegraph.nodes.selector.stages import Pool, Selection, choose, unread
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.nodes.text.understand import understand_given
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
@@ -29,11 +30,14 @@ from acegraph.state.values.texts import facts_text
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook
+    from acegraph.state.run.schema import RunSettings
 
 ScoredBullets = tuple[list[Bullet], dict[str, dict[str, float]]]
 """Bullets, best first, and by bullet id every component of their scores."""
 _ENOUGH_TO_WARN = 20
-_BATCH: Final = 64
+_NOTHING: Final = Selection(
+    (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
+)
 _DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}
 
 
@@ -93,118 +97,74 @@ class HybridSelector:
         The Thompson draws follow from the seed and the decision id; without an id they differ from
         call to call.
         """
-        ids = [decision_id] if decision_id else None
-        return self.select_many([query], node, playbook, n_bullets, source, decision_ids=ids)[0]
-
-    def select_many(
-        self,
-        queries: Sequence[str | Mapping[str, object]],
-        node: str,
-        playbook: BulletPlaybook,
-        n_bullets: int = 5,
-        source: str | None = None,
-        *,
-        decision_ids: Sequence[str] | None = None,
-    ) -> list[ScoredBullets]:
-        """`select_bullets` for many transactions, with one matrix product for all of them."""
         task = playbook.task(node)
-        transactions = [understand_given(Transaction.of(q), task).transaction for q in queries]
-        ids = list(decision_ids) if decision_ids else [uuid.uuid4().hex for _ in queries]
-        if len(ids) != len(transactions):
-            raise InvalidSettings(
-                f"{len(transactions)} queries want as many decision_ids; found {len(ids)}"
-            )
-        selections = finish(
-            self.select_each(transactions, node, playbook, n_bullets, source, ids, BLOCKING)
+        transaction = understand_given(Transaction.of(query), task).transaction
+        decision_id = decision_id or uuid.uuid4().hex
+        selection = finish(
+            self.select(transaction, node, playbook, n_bullets, source, decision_id, BLOCKING)
         )
-        return [(list(selection.bullets), selection.scores) for selection in selections]
+        return list(selection.bullets), selection.scores
 
-    async def select_each(
+    async def select(
         self,
-        transactions: Sequence[Transaction],
+        transaction: Transaction,
         node: str,
         playbook: BulletPlaybook,
         n_bullets: int,
         source: str | None,
-        decision_ids: Sequence[str],
+        decision_id: str,
         wait: Wait,
-    ) -> list[Selection]:
-        """The five stages for some transactions; the other methods and the graph run this one."""
-        if not transactions:
-            return []
-        queries = await self._queries(
-            transactions, node, playbook, n_bullets, source, decision_ids, wait
-        )
-        pool = queries[0].pool
+    ) -> Selection:
+        """The five stages for a transaction."""
+        if source not in (None, *get_args(Source)):
+            raise InvalidSettings(f"the source of bullets is offline or online, not {source!r}")
+        view = await wait.work(playbook.view, node)
+        odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
+        fields = fields_to_test(transaction)
+        pool = Pool.of(view, source, self.quality_threshold, n_bullets, fields, odds)
         if not pool.is_good.any() or n_bullets < 1:
-            return [query.selection() for query in queries]
+            return pool.selection()
         warnings: tuple[str, ...] = ()
         try:
-            texts = [facts_text(transaction) for transaction in transactions]
-            vectors, matrix = await self._embed(texts, pool, playbook, wait)
+            vector, matrix = await self._embed(facts_text(transaction), pool, playbook, wait)
         except ModelError as error:
             # Without vectors only a rule that holds is known to be relevant.
-            queries = [query.without_vectors() for query in queries]
-            vectors, matrix = (np.zeros((n, 1), np.float32) for n in (len(queries), pool.view.size))
+            pool = pool.without_vectors()
+            vector, matrix = np.zeros(1, np.float32), np.zeros((view.size, 1), np.float32)
             warnings = (f"selection without embeddings: {error}",)
         given = self.semantic_threshold
         threshold = THRESHOLD if given is None else given
         settings = StageSettings(
             n_bullets, threshold, self.weights, self.diversity_weight, self.seed
         )
-        selections: list[Selection] = []
-        for start in range(0, len(queries), _BATCH):
-            part = slice(start, start + _BATCH)
-            selections += await wait.work(choose, queries[part], vectors[part], matrix, settings)
+        selection = await wait.work(choose, pool, vector, matrix, settings, decision_id)
         if not warnings and pool.has_prose:  # rules need no threshold
-            return [replace(s, warnings=self._warn_if_often_empty(s)) for s in selections]
-        return [replace(s, warnings=warnings) for s in selections] if warnings else selections
-
-    async def _queries(
-        self,
-        transactions: Sequence[Transaction],
-        node: str,
-        playbook: BulletPlaybook,
-        n_bullets: int,
-        source: str | None,
-        decision_ids: Sequence[str],
-        wait: Wait,
-    ) -> list[Query]:
-        """Stages 1 and 2, and what the rules say of each transaction."""
-        if source not in (None, *get_args(Source)):
-            raise InvalidSettings(f"the source of bullets is offline or online, not {source!r}")
-        view = await wait.work(playbook.view, node)
-        odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
-        pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
-        return [
-            Query.of(pool, fields_to_test(transaction), decision_id)
-            for transaction, decision_id in zip(transactions, decision_ids, strict=True)
-        ]
+            warnings = self._warn_if_often_empty(selection)
+        return replace(selection, warnings=warnings) if warnings else selection
 
     async def _embed(
-        self, texts: Sequence[str], pool: Pool, playbook: BulletPlaybook, wait: Wait
+        self, text: str, pool: Pool, playbook: BulletPlaybook, wait: Wait
     ) -> tuple[Vector, Vector]:
-        """The unit vectors of queries and bullets; one batch fetches what is not stored yet."""
+        """The unit vectors of query and bullets; one batch fetches what is not stored yet."""
         model, view = self.embedding, pool.view
         matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
         lacking = view.bullets(view.lacking(model.name, pool.is_good))
         contents = [b.content for b in lacking]
         if self.keep_queries:
-            vectors = await model.vectors([*texts, *contents], wait, playbook)
+            query, *vectors = await model.vectors([text, *contents], wait, playbook)
         else:
-            vectors = await model.vectors(texts, wait)
-            vectors += await model.vectors(contents, wait, playbook)
-        queries = np.stack(vectors[: len(texts)])
+            (query,) = await model.vectors([text], wait)
+            vectors = await model.vectors(contents, wait, playbook)
         if lacking:
-            fresh = {b.id: v for b, v in zip(lacking, vectors[len(texts) :], strict=True)}
+            fresh = {b.id: v for b, v in zip(lacking, vectors, strict=True)}
             await wait.work(playbook.keep_vectors, model.name, fresh)
             matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
         assert matrix is not None
-        if matrix.rows.shape[1] != queries.shape[1]:
+        if matrix.rows.shape[1] != len(query):
             raise ModelAnswerInvalid(
-                f"{model.name} gave vectors of {queries.shape[1]} dimensions; others are stored"
+                f"{model.name} gave vectors of {len(query)} dimensions; others are stored"
             )
-        return unit(queries), matrix.rows[: view.size]
+        return unit(query), matrix.rows[: view.size]
 
     def _warn_if_often_empty(self, selection: Selection) -> tuple[str, ...]:
         """A warning when stage 3 mostly leaves nothing: the threshold does not fit the model."""
@@ -215,4 +175,47 @@ class HybridSelector:
         return (
             f"stage 3 left no bullet in {self._emptied} of {self._selections} selections; "
             "lower semantic_threshold if these bullets should apply",
+        )
+
+
+class Selectors:
+    """Builds selectors by the settings of runs, and selects with them."""
+
+    def __init__(self, embeddings: Embeddings | EmbeddingModel | None = None) -> None:
+        self._built = lru_cache(maxsize=64)(partial(HybridSelector, embeddings=embeddings))
+
+    def embedding(self, settings: RunSettings) -> EmbeddingModel:
+        """The embedding model that a run's settings ask for."""
+        return self._selector(settings).embedding
+
+    async def select(
+        self,
+        transaction: Transaction,
+        settings: RunSettings,
+        playbook: BulletPlaybook,
+        decision_id: str,
+        wait: Wait,
+    ) -> Selection:
+        """Run the five stages; in a mode that shows no bullets, select none.
+
+        Where nobody reads, the rules that hold are found, and no stage chooses among them.
+        """
+        if not settings["selects"] or not settings["n_bullets"]:
+            return _NOTHING
+        node, source = settings["node"], settings["source"]
+        if not settings.get("reads", True):
+            return unread(await wait.work(playbook.view, node), source, fields_to_test(transaction))
+        return await self._selector(settings).select(
+            transaction, node, playbook, settings["n_bullets"], source, decision_id, wait
+        )
+
+    def _selector(self, settings: RunSettings) -> HybridSelector:
+        return self._built(
+            settings["quality_threshold"],
+            settings["semantic_threshold"],
+            settings["diversity_weight"],
+            tuple(sorted(settings["weights"].items())),
+            settings["embedding_model"],
+            seed=settings["seed"],
+            keep_queries=not settings.get("redact"),
         )

@@ -1,16 +1,14 @@
 """The five stages for one transaction, over the arrays of a playbook's view.
 
-Stages 1 and 2 are the same for all transactions of a batch, stages 3 to 5 are computed for each.
 It reads arrays; the vectors are fetched in selector.py.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from acegraph.nodes.selector import scoring
-from acegraph.nodes.selector.scoring import Bools, Candidates, Floats, Rows, StageSettings
+from acegraph.nodes.selector.scoring import Bools, Candidates, Floats, StageSettings
 from acegraph.state import Bullet
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
@@ -38,18 +36,26 @@ class Selection:
 
 @dataclass(frozen=True)
 class Pool:
-    """The result of stages 1 and 2: which bullets of a node may be chosen."""
+    """The result of stages 1 and 2: which bullets of a node may be chosen for a transaction."""
 
     view: View
     in_context: Bools
     is_good: Bools
+    answers: Answers
+    """What each rule says of the transaction."""
     helpful: Floats
     harmful: Floats
     rates: Floats
 
     @classmethod
     def of(
-        cls, view: View, source: str | None, threshold: float, wanted: int, odds: float = 1.0
+        cls,
+        view: View,
+        source: str | None,
+        threshold: float,
+        wanted: int,
+        fields: Fields | None = None,
+        odds: float = 1.0,
     ) -> "Pool":
         """The active bullets, offline or online only if asked, that pass the quality threshold.
 
@@ -57,37 +63,23 @@ class Pool:
         """
         in_context, records = view.in_context(source), view.records(odds)
         rates = np.where(in_context, records[2], -np.inf)
-        return cls(view, in_context, scoring.pass_quality(rates, threshold, wanted), *records)
+        is_good = scoring.pass_quality(rates, threshold, wanted)
+        return cls(view, in_context, is_good, view.holds(fields or {}), *records)
+
+    def without_vectors(self) -> "Pool":
+        """The pool of a run without vectors: only a rule that holds is relevant."""
+        answers = np.where(self.answers == CANNOT_SAY, FAILS, self.answers)
+        return replace(self, answers=answers)
+
+    @property
+    def is_open(self) -> Bools:
+        """The bullets for stage 3: a rule that fails is out, whatever its cosine."""
+        return np.asarray(self.is_good & (self.answers != FAILS))
 
     @property
     def has_prose(self) -> bool:
         """Whether any bullet has no rule, so that it must pass the semantic threshold."""
         return bool((self.is_good & ~self.view.is_rule).any())
-
-
-@dataclass(frozen=True)
-class Query:
-    """One transaction on its way through stages 3 to 5."""
-
-    pool: Pool
-    answers: Answers
-    """What each rule says of the transaction."""
-    decision_id: str = ""
-
-    @classmethod
-    def of(cls, pool: Pool, fields: Fields, decision_id: str = "") -> "Query":
-        """The query of a transaction: all rules are tested on its fields."""
-        return cls(pool, pool.view.holds(fields), decision_id)
-
-    def without_vectors(self) -> "Query":
-        """The query for a run without vectors: only a rule that holds is relevant."""
-        answers = np.where(self.answers == CANNOT_SAY, FAILS, self.answers)
-        return Query(self.pool, answers, self.decision_id)
-
-    @property
-    def is_open(self) -> Bools:
-        """The bullets for stage 3: a rule that fails is out, whatever its cosine."""
-        return np.asarray(self.pool.is_good & (self.answers != FAILS))
 
     def selection(
         self,
@@ -96,17 +88,17 @@ class Query:
         relevant: int = 0,
     ) -> Selection:
         """The chosen bullets with the counts of all stages and the rules held back."""
-        pool, shown = self.pool, {b.id for b in bullets}
-        rules = pool.view.bullets(np.flatnonzero(pool.in_context & (self.answers == HOLDS)))
+        shown = {bullet.id for bullet in bullets}
+        rules = self.view.bullets(np.flatnonzero(self.in_context & (self.answers == HOLDS)))
         unshown = tuple(rule for rule in rules if rule.id not in shown)
         funnel = {
-            "context": int(np.count_nonzero(pool.in_context)),
-            "quality": int(np.count_nonzero(pool.is_good)),
+            "context": int(np.count_nonzero(self.in_context)),
+            "quality": int(np.count_nonzero(self.is_good)),
             "semantic": relevant,
             "score": relevant,
             "diversity": len(bullets),
         }
-        clock = pool.view.clock
+        clock = self.view.clock
         return Selection(bullets, scores or {}, funnel, unshown=unshown, clock=clock)
 
 
@@ -122,36 +114,18 @@ def unread(view: View, source: str | None, fields: Fields) -> Selection:
 
 
 def choose(
-    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: StageSettings
-) -> list[Selection]:
-    """Stages 3 to 5 for each query of one pool; one matrix product compares all with the bullets.
-
-    `vectors` has a row per query, `matrix` one per bullet.
-    """
-    rows = np.flatnonzero(np.any([query.is_open for query in queries], axis=0))
-    compared = scoring.Products(matrix, rows).near(vectors).T
-    return [
-        _choose_one(query, rows, products, vector, matrix, settings)
-        for query, products, vector in zip(queries, compared, vectors, strict=True)
-    ]
-
-
-def _choose_one(
-    query: Query,
-    rows: Rows,
-    products: Floats,
-    vector: Vector,
-    matrix: Vector,
-    settings: StageSettings,
+    pool: Pool, vector: Vector, matrix: Vector, settings: StageSettings, decision_id: str
 ) -> Selection:
-    pool, threshold, weights = query.pool, settings.threshold, settings.weights
-    holds = query.answers[rows] == HOLDS
-    is_near = scoring.pass_semantic(products, rows, matrix, vector, threshold)
-    is_relevant = query.is_open[rows] & (is_near | holds)
+    """Stages 3 to 5: `vector` is that of the transaction, `matrix` has a row per bullet."""
+    threshold, weights = settings.threshold, settings.weights
+    rows = np.flatnonzero(pool.is_open)
+    products = scoring.Products(matrix, rows).near(vector)
+    holds = pool.answers[rows] == HOLDS
+    is_relevant = holds | scoring.pass_semantic(products, rows, matrix, vector, threshold)
     rows, products, holds = rows[is_relevant], products[is_relevant], holds[is_relevant]
     if not len(rows):
-        return query.selection()
-    rng = scoring.decision_rng(settings.seed, query.decision_id)
+        return pool.selection()
+    rng = scoring.decision_rng(settings.seed, decision_id)
     quality = pool.rates[rows]
     thompson = scoring.thompson_draws(pool.helpful[rows], pool.harmful[rows], rng)
     candidates = Candidates(
@@ -174,7 +148,7 @@ def _choose_one(
         bullet.id: dict(zip(scoring.COMPONENTS, row, strict=True))
         for bullet, row in zip(bullets, np.array(values).T.tolist(), strict=True)
     }
-    return query.selection(bullets, scores, len(rows))
+    return pool.selection(bullets, scores, len(rows))
 
 
 def _bonuses(alike: Floats, weight: float) -> Floats:

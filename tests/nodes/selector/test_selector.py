@@ -128,7 +128,6 @@ def test_a_source_that_is_none_is_refused_and_no_query_gives_no_choice() -> None
     playbook.add_bullet(RELEVANT[0], NODE, "offline")
     with pytest.raises(InvalidSettings, match="'onlin'"):
         HybridSelector().select_bullets(QUERY, NODE, playbook, 5, "onlin")
-    assert HybridSelector().select_many([], NODE, playbook) == []
 
 
 def test_the_diversity_stage_changes_the_choice() -> None:

@@ -11,7 +11,7 @@ from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import StageSettings, decision_rng
-from acegraph.nodes.selector.stages import Pool, Query, choose
+from acegraph.nodes.selector.stages import Pool, choose
 from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.vector_matrix import unit
@@ -172,12 +172,11 @@ def test_a_crowd_is_chosen_from_as_by_the_plain_loop(
     view, vectors, query = crowd(seed, size, dimensions)
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
-    pool = Pool.of(view.at(Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = [Query.of(pool, FIELDS, "d")]
+    pool = Pool.of(view.at(Clock(0, 0)), None, selector.quality_threshold, 5, FIELDS)
     matrix = view.matrix("m")
     assert matrix is not None
     chosen = StageSettings(5, 0.2, weights, weight, seed)
-    (found,) = choose(asked, unit(query[None]), matrix.rows[:size], chosen)
+    found = choose(pool, unit(query), matrix.rows[:size], chosen, "d")
     wanted = plain_selection(
         [b for b in view.rows if b.status == "active"],
         vectors,

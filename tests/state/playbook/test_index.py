@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic, pick_diverse
-from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidSettings
+from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
 from acegraph.state.playbook.vector_matrix import VectorMatrix, unit
@@ -144,33 +142,3 @@ def test_what_rounding_leaves_open_is_settled_in_double_precision() -> None:
     for row in rows:
         assert pass_semantic(products, rows, matrix, query, float(exact[row]))[row]
         assert not pass_semantic(products, rows, matrix, query, float(exact[row]) + 2e-9)[row]
-
-
-class Letters(Embeddings):
-    """How often each of four letters occurs."""
-
-    def embed_query(self, text: str) -> list[float]:
-        return [float(text.count(letter)) for letter in "aeio"]
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        return [self.embed_query(text) for text in texts]
-
-
-def test_many_transactions_at_once_get_what_each_gets_alone() -> None:
-    playbook = BulletPlaybook()
-    rng = np.random.default_rng(0)
-    for i in range(80):
-        playbook.add_bullet("".join(rng.choice(list("aeiou"), 9)) + str(i), NODE)
-    for bullet_id in ("b3", "b4", "b5"):
-        playbook.update_stats(bullet_id, False)
-    queries = ["".join(rng.choice(list("aeiou"), 12)) for _ in range(70)]
-    ids = [f"d{i}" for i in range(70)]
-    selector = HybridSelector(embeddings=Letters(), semantic_threshold=0.8)
-    many = selector.select_many(queries, NODE, playbook, 4, decision_ids=ids)
-    assert many == [
-        selector.select_bullets(query, NODE, playbook, 4, decision_id=i)
-        for query, i in zip(queries, ids, strict=True)
-    ]
-    assert sum(len(bullets) for bullets, _ in many) > 100
-    with pytest.raises(InvalidSettings, match="decision_ids"):
-        selector.select_many(queries, NODE, playbook, decision_ids=["one"])
