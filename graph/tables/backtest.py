@@ -152,7 +152,7 @@ def backtest_files(
     file = Path(rows)
     all_names = [record.name for record in backtest.records]
     schema = table.flat_schema.append(pa.field("fired", pa.string()))
-    with whole_file(file) as part, writing(part, file, schema) as writer:
+    with whole_file(file) as part, writing(part, file, schema) as write:
 
         def keep(batch: pa.RecordBatch, fired: Sequence[Mask]) -> None:
             which = np.logical_or.reduce(fired)
@@ -160,7 +160,7 @@ def backtest_files(
             names = ["; ".join(compress(all_names, one)) for one in by_row]
             kept = batch.filter(pa.array(which))
             kept = kept.append_column("fired", pa.array(names, pa.string()))
-            writer.write_batch(kept.cast(schema))
+            write(kept.cast(schema))
 
         return backtest.run(progress, keep)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import glob
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, BinaryIO, Final, Protocol
+from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.csv
@@ -82,15 +82,8 @@ class TableFiles:
 
     @property
     def about_rows(self) -> int:
-        """How many rows there are, as far as can be told without reading them."""
-        if (rows := self.rows) is not None:
-            return rows
-        size = sum(file.stat().st_size for file in self.files)
-        with self.files[0].open("rb") as packed:
-            is_packed = _compression(self.files[0]) is not None
-            opened = gzip.GzipFile(fileobj=packed) if is_packed else packed
-            lines = opened.read(16 * _PEEK).count(b"\n")
-            return lines * size // max(packed.tell(), 1)
+        """How many rows there are; of a text its lines."""
+        return self.rows or sum(_quotes_and_lines(file)[1] for file in self.files)
 
     @property
     def rows(self) -> int | None:
@@ -149,11 +142,8 @@ def _readable(file: Path) -> Iterator[None]:
     """Turn what is wrong with a file into one line."""
     try:
         yield
-    except (pa.ArrowException, EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        said = str(error).splitlines()[0].rstrip(".")[:160]
-        raise InvalidDataset(f"{file}: cannot be read as a table: {_plainly(said)}") from None
-    except OSError as error:
-        if error.strerror:
+    except (pa.ArrowException, EOFError, UnicodeDecodeError, OSError) as error:
+        if isinstance(error, OSError) and error.strerror:
             raise
         said = str(error).splitlines()[0].rstrip(".")[:160]
         raise InvalidDataset(f"{file}: cannot be read as a table: {_plainly(said)}") from None
@@ -311,54 +301,27 @@ def _compression(file: Path) -> str | None:
     return "gzip" if file.suffix.lower() == ".gz" else None
 
 
-class TableWriter(Protocol):
-    """Takes the batches of an output."""
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        """Append a batch."""
-        ...
+Write = Callable[[pa.RecordBatch], object]
+"""Appends a batch to an output."""
 
 
 @contextmanager
-def writing(part: Path, file: Path, schema: pa.Schema) -> Iterator[TableWriter]:
-    """A writer of the form that the name of the file tells."""
-    form = _form(file)
+def writing(part: Path, file: Path, schema: pa.Schema) -> Iterator[Write]:
+    """What writes in the form that the name of the file tells."""
+    form, packing = _form(file), _compression(file)
     if form == "parquet":
         texts = [one.name for one in schema if one.name != "row"]
-        encoding = {name: "DELTA_BINARY_PACKED" for name in schema.names if name == "row"}
-        with pq.ParquetWriter(
-            part, schema, use_dictionary=texts, column_encoding=encoding
-        ) as writer:
-            yield writer
+        with pq.ParquetWriter(part, schema, use_dictionary=texts) as writer:
+            yield writer.write_batch
     elif form == "csv":
-        with pa.output_stream(str(part), compression=_compression(file)) as stream:
-            plain = pa.schema(
-                [(one.name, getattr(one.type, "value_type", one.type)) for one in schema]
-            )
-            with pa.csv.CSVWriter(stream, plain) as writer:
-                yield _Cells(writer, plain)
+        plain = pa.schema([(one.name, getattr(one.type, "value_type", one.type)) for one in schema])
+        with (
+            pa.output_stream(str(part), compression=packing) as stream,
+            pa.csv.CSVWriter(stream, plain) as cells,
+        ):
+            yield lambda batch: cells.write_batch(batch.cast(plain))
     else:
-        with gzip.open(part, "wt") if _compression(file) else part.open("w") as stream:
-            yield _Lines(stream)
-
-
-@dataclass(frozen=True)
-class _Cells:
-    """Writes CSV."""
-
-    writer: pa.csv.CSVWriter
-    schema: pa.Schema
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        self.writer.write_batch(batch.cast(self.schema))
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Writes JSON lines."""
-
-    stream: IO[str]
-
-    def write_batch(self, batch: pa.RecordBatch) -> None:
-        for row in batch.to_pylist():
-            self.stream.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        with gzip.open(part, "wt") if packing else part.open("w") as lines:
+            yield lambda batch: lines.writelines(
+                json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in batch.to_pylist()
+            )

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import shlex
 import zlib
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,10 +35,9 @@ from acegraph.graph.tables.reading import (
     Mask,
     Reasons,
     Rows,
-    codes_of,
     fields_of_columns,
 )
-from acegraph.graph.tables.scorer import patterns
+from acegraph.graph.tables.scorer import distinct, packed
 from acegraph.nodes.evidence.columns.entities import (
     case_shares,
     set_case_shares,
@@ -54,7 +51,7 @@ from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.form import Form
 from acegraph.state.values.cases import CaseTable, Column
-from acegraph.state.values.draw import ALL_COUNT, Draw, is_drawn
+from acegraph.state.values.draw import Draw, is_drawn
 from acegraph.state.values.transaction import Scalar, plain_value
 from acegraph.state.values.verdict import Verdict
 
@@ -65,13 +62,11 @@ Numbers = NDArray[np.float64]
 LARGE: Final = 50_000
 """From this many rows on, not all rows of a table are kept."""
 _LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
-_ROOM: Final = 1.25
-"""How many times `ALL_COUNT` rows of a label are kept, before a half of them is left out."""
+_NO_LABELS: Final = np.zeros(0, dtype=np.int8)
 _NO_VALUES: Final = (
     *(pa.types.is_list, pa.types.is_large_list, pa.types.is_map),
     *(pa.types.is_binary, pa.types.is_large_binary),
 )
-_ROW, _PLACE = "number of the row", "place of the row"
 
 
 @dataclass(frozen=True)
@@ -87,40 +82,6 @@ class DrawnRows:
     counts: Mapping[Verdict, int]
     """How many rows of the table have each label."""
     unlabelled: int
-
-
-@dataclass
-class _Kept:
-    """The rows that are drawn so far."""
-
-    batches: list[pa.RecordBatch] = field(default_factory=list)
-    labels: list[NDArray[np.int8]] = field(default_factory=list)
-    """By batch the labels of its rows."""
-    halvings: dict[int, int] = field(default_factory=lambda: dict.fromkeys(_LABELS, 0))
-    otherwise: Mapping[int, NDArray[np.uint64]] = field(default_factory=dict)
-    """By label the numbers of rows that a playbook has with the other label: all are kept."""
-
-    def add(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
-        """Take a batch, of which the numbers of the rows are a column; leave some if too many."""
-        self._take(batch, labels)
-        for label in _LABELS:
-            while sum(int((kept == label).sum()) for kept in self.labels) > _ROOM * ALL_COUNT:
-                self.halve({**self.halvings, label: self.halvings[label] + 1})
-
-    def halve(self, halvings: dict[int, int]) -> None:
-        """Draw so much fewer rows of each label."""
-        kept = list(zip(self.batches, self.labels, strict=True))
-        self.halvings, self.batches, self.labels = halvings, [], []
-        for batch, labels in kept:
-            self._take(batch, labels)
-
-    def _take(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
-        numbers, drawn = batch.column(_ROW).to_numpy(), np.zeros(batch.num_rows, dtype=bool)
-        for label, halvings in self.halvings.items():
-            is_kept = is_drawn(numbers, halvings) | np.isin(numbers, self.otherwise.get(label, ()))
-            drawn |= (labels == label) & is_kept
-        self.batches.append(batch.filter(pa.array(drawn)))
-        self.labels.append(labels[drawn])
 
 
 @dataclass(frozen=True)
@@ -171,56 +132,41 @@ class LabelledTable:
             )
         return cls(files, layout)
 
-    @property
-    def file(self) -> Path:
-        """The file, or the first of them."""
-        return self.files.files[0]
-
-    @cached_property
-    def _labels(self) -> Labels:
-        positive = self.layout.positive
-        return Labels(self.layout.answer, None if positive is None else str(positive))
-
-    @cached_property
-    def _forms(self) -> Forms:
-        """How the columns are written, as a sample of the rows tells."""
-        return self.layout.forms or Forms({})
-
-    @cached_property
-    def names(self) -> list[str]:
-        """The columns of the table."""
-        return list(self.files.flat_schema.names)
-
     def draw(
         self, progress: Progress | None = None, known: Mapping[int, Verdict] | None = None
     ) -> DrawnRows:
-        """Draw as many rows of each label as are kept as evidence, and read them.
+        """Count the rows by their labels, draw as many of each as are kept as evidence, and read
+        them.
 
         `known` are the labels of stored rows (`BulletPlaybook.labels_of_tables`): a row that has
         another label now is drawn too.
         """
-        otherwise = {
-            label: np.array([n for n, v in (known or {}).items() if v != verdict], dtype=np.uint64)
-            for label, verdict in _LABELS.items()
-        }
-        kept, counts, done = _Kept(otherwise=otherwise), Counter[int](), 0
-        total = self.files.rows
-        for batch in self.files.batches(self.names):
-            labels = self._labels.read(batch, is_cells=self.files.is_cells)
-            counts.update(dict(enumerate(np.bincount(labels + 1, minlength=3).tolist(), start=-1)))
-            places = np.arange(done, done + batch.num_rows)
+        answers = self.files.batches([self.layout.answer])
+        labels = np.concatenate([_NO_LABELS, *map(self._read_labels, answers)])
+        counts = {verdict: int((labels == label).sum()) for label, verdict in _LABELS.items()}
+        halvings = Draw(counts).halvings
+        kept, numbers, places, done = [], list[int](), list[int](), 0
+        for batch in self.files.batches(self.files.flat_schema.names):
+            here = np.arange(done, done + batch.num_rows)
             done += batch.num_rows
-            batch = batch.append_column(_ROW, pa.array(self._numbers(batch, places)))
-            kept.add(batch.append_column(_PLACE, pa.array(places)), labels)
+            found, drawn = self._numbers(batch, here), np.zeros(len(here), dtype=bool)
+            for label, verdict in _LABELS.items():
+                otherwise = [n for n, before in (known or {}).items() if before != verdict]
+                is_kept = is_drawn(found, halvings[verdict]) | np.isin(found, otherwise)
+                drawn |= (labels[here] == label) & is_kept
+            kept.append(batch.filter(pa.array(drawn)))
+            numbers += found[drawn].tolist()
+            places += here[drawn].tolist()
             if progress:
-                progress("drawing", done, total or done)
-        by_label = {verdict: counts[label] for label, verdict in _LABELS.items()}
-        wanted = Draw(by_label).halvings
-        kept.halve({label: wanted[verdict] for label, verdict in _LABELS.items()})
-        rows = pa.Table.from_batches(kept.batches)
-        numbers, places = rows.column(_ROW).to_pylist(), rows.column(_PLACE).to_numpy()
-        dataset = self._understood(rows.drop_columns([_ROW, _PLACE]), places)
-        return DrawnRows(dataset, numbers, places, by_label, counts[-1])
+                progress("drawing", done, len(labels))
+        dataset = self._understood(pa.Table.from_batches(kept).to_pylist(), places)
+        unlabelled = int((labels == UNLABELLED).sum())
+        return DrawnRows(dataset, numbers, np.array(places), counts, unlabelled)
+
+    def _read_labels(self, batch: pa.RecordBatch) -> NDArray[np.int8]:
+        positive = self.layout.positive
+        labels = Labels(self.layout.answer, None if positive is None else str(positive))
+        return labels.read(batch, is_cells=self.files.is_cells)
 
     def _numbers(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The numbers by which rows are drawn: of their ids or, without ids, of their places."""
@@ -230,24 +176,22 @@ class LabelledTable:
         texts = batch.column(ids).cast(pa.string()).fill_null("").cast(pa.binary()).to_pylist()
         return np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts))
 
-    def _understood(self, table: pa.Table, places: NDArray[np.int64]) -> Dataset:
+    def _understood(self, rows: list[dict[str, object]], places: Sequence[int]) -> Dataset:
         """The rows of a table as the careful reader takes those of a file."""
         layout = self.layout
-        rows = table.to_pylist()
         if self.files.is_cells:
-            cells = [{name: cell or "" for name, cell in row.items()} for row in rows]
+            cells = [{name: str(cell or "") for name, cell in row.items()} for row in rows]
             forms = layout.forms or forms_of(
                 cells, layout.answer, is_continental=self.files.is_continental
             )
             read = ReadRows(read_cells(cells, layout.answer, forms), list(forms.notes), forms)
         else:
-            typed = [
-                {n: plain_value(n, v) for n, v in row.items() if n not in layout.left_out}
-                for row in rows
-            ]
-            read = ReadRows(typed)
-        dataset = understand_rows(self.file, read, layout)
-        for item, place in zip(dataset.items, places.tolist(), strict=True):
+            out = layout.left_out
+            read = ReadRows(
+                [{n: plain_value(n, v) for n, v in row.items() if n not in out} for row in rows]
+            )
+        dataset = understand_rows(self.files.files[0], read, layout)
+        for item, place in zip(dataset.items, places, strict=True):
             if item.pop("copy", None):  # without an id a row is known by its place
                 item["id"] = f"row-{place + 1}"
         return dataset
@@ -268,12 +212,13 @@ class LabelledTable:
         """
         counting = _Counting(cases, rules, self, costs=costs)
         total, done, young = self.files.rows, 0, 0
-        names = {*counting.columns, self.layout.answer, *([which.time] if which.time else [])}
-        for batch in self.files.batches([n for n in self.names if n in names]):
-            labels = self._labels.read(batch, is_cells=self.files.is_cells)
+        names = {*counting.columns, self.layout.answer, which.time}
+        for batch in self.files.batches([n for n in self.files.flat_schema.names if n in names]):
+            labels = self._read_labels(batch)
             counts = (labels != UNLABELLED) & (np.arange(batch.num_rows) >= which.since - done)
             if which.time:
-                days = _days(batch.column(which.time), self._forms.of(which.time))
+                form = (self.layout.forms or Forms({})).of(which.time)
+                days = _days(batch.column(which.time), form)
                 is_young = counts & (labels == HONEST) & (days > which.last_day)
                 counts &= ~is_young
                 young += int(is_young.sum())
@@ -281,12 +226,8 @@ class LabelledTable:
             done += batch.num_rows
             if progress:
                 progress("counting", done, total or done)
-        others = (
-            (c, w)
-            for c, w in zip(cases, case_shares(cases), strict=True)
-            if c.id not in which.drawn
-        )
-        return counting.groups(others, young)
+        shares = zip(cases, case_shares(cases), strict=True)
+        return counting.groups([pair for pair in shares if pair[0].id not in which.drawn], young)
 
 
 class _Counting:
@@ -297,7 +238,7 @@ class _Counting:
     ) -> None:
         self._cases, self._rules = cases, rules
         task = cases.task or CARD_PAYMENTS
-        fields = fields_of_columns(task, table.names)
+        fields = fields_of_columns(task, table.files.flat_schema.names)
         self._amount = cases.amount_name if costs else None
         self._prior = prior_of(cases)
         wanted = {name for rule in rules for name in rule.fields} | {self._amount}
@@ -308,40 +249,36 @@ class _Counting:
             for column, one in fields.items()
             if not wanted.isdisjoint((one.name, *one.part_names))
         }
-        self._entities = {
-            column: _Entities()
+        self._entities: dict[str, list[pa.DictionaryArray]] = {
+            column: []
             for column, one in fields.items()
             if one.name in cases.field_names and names_somebody(one.name, cases)
         }
-        self.columns = [*{**self._readers, **self._entities}]
-        self._groups: dict[tuple[int, ...], int] = {}
+        """By column that says who rows belong to, what it says, batch by batch."""
+        self.columns = self._readers.keys() | self._entities.keys()
+        self._groups: dict[bytes, int] = {}
         self._representatives: list[Case] = []
         self._group_of: list[NDArray[np.int32]] = []
         """By batch the groups of its rows."""
 
     def add(self, batch: pa.RecordBatch, fraud: Mask, counts: Mask) -> None:
         """Count the rows of a batch."""
+        if not counts.any():
+            return
         batch, fraud = batch.filter(pa.array(counts)), fraud[counts]
         rows = Rows(batch.num_rows, Reasons())
         for column, reader in self._readers.items():
             rows.fields |= reader.read(batch.column(column))
-        for column, entities in self._entities.items():
-            entities.add(batch.column(column))
+        for column, who in self._entities.items():
+            who.append(batch.column(column).cast(pa.string()).dictionary_encode())
         points, tests = prior_points(rows, self._prior), BatchTests(rows)
         fired = [tests.all_hold(rule.comparisons) for rule in self._rules]
-        keys, codes = patterns(np.array([fraud, *fired]))
-        parts = (codes.to_numpy(), points, self._amount_bins(rows))
-        joint = np.zeros(len(rows), dtype=np.int64)
-        for part in parts:
-            joint = joint * (int(np.ptp(part)) + 1 if len(part) else 1) + part - part.min(initial=0)
-        _, first, group = np.unique(joint, return_index=True, return_inverse=True)
-        numbers = [
-            self._group(
-                (keys[parts[0][row]], int(points[row]), int(parts[2][row])), rows, row, fraud
-            )
-            for row in first.tolist()
-        ]
-        self._group_of.append(np.array(numbers, dtype=np.int32)[group])
+        bits, bins = packed(np.array([fraud, *fired])), self._amount_bins(rows)
+        numbers = np.stack([points.astype(np.int64), bins], axis=1)
+        keys, codes = distinct(np.hstack([bits, numbers.view(np.uint8)]))
+        first = np.unique(codes, return_index=True)[1].tolist()
+        groups = [self._group(k, rows, row, fraud) for k, row in zip(keys, first, strict=True)]
+        self._group_of.append(np.array(groups, dtype=np.int32)[codes])
 
     def _amount_bins(self, rows: Rows) -> NDArray[np.int64]:
         """By row how large the amount is, in steps of a fifth."""
@@ -350,7 +287,7 @@ class _Counting:
         steps = np.nan_to_num(np.log2(np.maximum(amounts, 1e-3)) * 4, nan=-100)
         return np.asarray(steps.astype(np.int64))
 
-    def _group(self, key: tuple[int, ...], rows: Rows, row: int, fraud: Mask) -> int:
+    def _group(self, key: bytes, rows: Rows, row: int, fraud: Mask) -> int:
         """The number of a group; its first row stands for it."""
         number = self._groups.setdefault(key, len(self._groups))
         if number == len(self._representatives):
@@ -359,7 +296,7 @@ class _Counting:
             self._representatives.append(Case(f"group-{number}", values, label))
         return number
 
-    def groups(self, others: Iterable[tuple[Case, float]], young: int) -> CountedRows:
+    def groups(self, others: Sequence[tuple[Case, float]], young: int) -> CountedRows:
         """The groups as cases, and other cases, each with how much it counts.
 
         As among the drawn cases, a case of a frequent label counts less: its weight says how much.
@@ -372,8 +309,8 @@ class _Counting:
         least = min(stands_for.values())
         groups = np.concatenate([np.zeros(0, dtype=np.int32), *self._group_of])
         shares = np.ones(len(groups))
-        for entities in self._entities.values():
-            np.minimum(shares, entities.shares(), out=shares)
+        for who in self._entities.values() if len(groups) else ():
+            np.minimum(shares, _shares_of(who), out=shares)
         counts = np.bincount(groups, weights=shares, minlength=len(self._groups)).tolist()
         counted = [
             (case, count * least / stands_for[case.label])
@@ -389,25 +326,12 @@ class _Counting:
         return CountedRows(table, rows, young)
 
 
-class _Entities:
-    """Who the rows belong to, by one column."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._who: list[NDArray[np.int32]] = []
-
-    def add(self, array: pa.Array) -> None:
-        """Take the column of a batch."""
-        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-        names = encoded.dictionary.cast(pa.string()).to_pylist()
-        known = self._numbers
-        codes = np.array([*(known.setdefault(name, len(known)) for name in names), -1], np.int32)
-        self._who.append(codes[codes_of(encoded)])
-
-    def shares(self) -> Numbers:
-        """How much of a case each row counts."""
-        nothing = np.zeros(0, dtype=np.int32)
-        return shares_of_names(np.concatenate([nothing, *self._who]), list(self._numbers))
+def _shares_of(who: Sequence[pa.DictionaryArray]) -> Numbers:
+    """How much of a case each row counts, by who it belongs to."""
+    chunks = pa.chunked_array(who).unify_dictionaries().chunks
+    names = chunks[0].dictionary.to_pylist()
+    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]
+    return shares_of_names(np.concatenate(codes), names)
 
 
 def _value(column: Column, row: int) -> Scalar:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import pyarrow as pa
 
-from acegraph.graph.tables.files import BATCH, TableFiles, flat, writing
+from acegraph.graph.tables.files import BATCH, TableFiles, Write, flat, writing
 from acegraph.graph.tables.recording import Recorder
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer
@@ -21,8 +21,6 @@ from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.database.places import whole_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from acegraph.graph.data.rows import Progress
 
 
@@ -123,10 +121,10 @@ def score_files(
     recorder = Recorder.of(playbook, context, scorer, ids) if record else None
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
-        takers: list[Callable[[pa.RecordBatch], None]] = []
+        takers: list[Write] = []
         if out is not None:
             part = stack.enter_context(whole_file(Path(out)))
-            takers.append(stack.enter_context(writing(part, Path(out), scorer.schema)).write_batch)
+            takers.append(stack.enter_context(writing(part, Path(out), scorer.schema)))
         for batch in table.batches(None if recorder else scorer.read_columns):
             scored = scorer.score(batch)
             found = scored.column("decision").value_counts()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -110,17 +111,20 @@ def _encoded(codes: NDArray[np.integer], texts: pa.Array) -> pa.DictionaryArray:
 
 def _that_hold(names: Sequence[str], holds: NDArray[np.bool_]) -> pa.DictionaryArray:
     """The names of what holds on each row, as a text; `holds` has a row for each name."""
-    keys, codes = patterns(holds)
-    texts = [", ".join(name for place, name in enumerate(names) if k >> place & 1) for k in keys]
-    return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string()))
+    keys, codes = distinct(packed(holds))
+    bits = (np.unpackbits(np.frombuffer(key, np.uint8)) for key in keys)
+    texts = [", ".join(compress(names, some)) for some in bits]
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(texts, pa.string()))
 
 
-def patterns(holds: NDArray[np.bool_]) -> tuple[list[int], pa.Array]:
-    """The different columns of bits as numbers, and the place of each column among them."""
+def packed(holds: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """What holds on each row as bytes, eight in one; at least one byte."""
     bits = holds if len(holds) else np.zeros((1, holds.shape[1]), dtype=bool)
-    packed = np.ascontiguousarray(np.packbits(bits, axis=0, bitorder="little").T)
-    kind, buffers = pa.binary(packed.shape[1]), [None, pa.py_buffer(packed)]
-    encoded = pa.Array.from_buffers(kind, len(packed), buffers).dictionary_encode()
-    return [
-        int.from_bytes(key, "little") for key in encoded.dictionary.to_pylist()
-    ], encoded.indices
+    return np.ascontiguousarray(np.packbits(bits, axis=0).T)
+
+
+def distinct(rows: NDArray[np.uint8]) -> tuple[list[bytes], NDArray[np.int32]]:
+    """The different rows of bytes, and the place of each row among them."""
+    kind, buffers = pa.binary(rows.shape[1]), [None, pa.py_buffer(np.ascontiguousarray(rows))]
+    encoded = pa.Array.from_buffers(kind, len(rows), buffers).dictionary_encode()
+    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()

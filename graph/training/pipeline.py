@@ -90,7 +90,8 @@ class TrainingPipeline:
         case and learns from it. `task` says what the fields are, where the playbook does not know;
         else it is guessed.
         """
-        items, task, said = self._prepared(dataset, task)
+        items = as_items(dataset)
+        task, said = self._task(items, task)
         past = known_rows(items, self.playbook, self.context, "history", task)
         context = self.context.with_changes(
             mode="offline_online", source="offline", learn_as="offline"
@@ -114,11 +115,9 @@ class TrainingPipeline:
 
         if why := self.why_row_by_row(self.context):
             raise InvalidSettings(f"{why}: learn row by row")
-        items, _, said = self._prepared(drawn.dataset.items, drawn.dataset.task)
+        _, said = self._task(drawn.dataset.items, drawn.dataset.task)
         context = self.context.with_changes(source="offline", learn_as="offline")
-        history = TableLearning(
-            table, drawn, items, self.playbook, context, mature_days, self._progress
-        )
+        history = TableLearning(table, drawn, self.playbook, context, mature_days, self._progress)
         return self._learn(history, context, said)
 
     def _learn(self, history: History, context: AceContext, said: str) -> TrainingReport:
@@ -156,7 +155,8 @@ class TrainingPipeline:
         A case has one decision id however often it comes: it counts once. What was learned from as
         history is not decided.
         """
-        items, task, said = self._prepared(stream, task)
+        items = as_items(stream)
+        task, said = self._task(items, task)
         ids = [row.id for row in known_rows(items, self.playbook, self.context, "stream", task)]
         context = self.context.with_changes(mode="online")
         is_learned = self._is_refined(context)
@@ -211,13 +211,12 @@ class TrainingPipeline:
             "online": fresh.evaluate(items, "online", what="online only"),
         }
 
-    def _prepared(self, dataset: LabelledCases, task: Task | None) -> tuple[list[Item], Task, str]:
-        """The items to learn from, the task by which they are read, and what is said of it."""
-        items = as_items(dataset)
+    def _task(self, items: Sequence[Item], task: Task | None) -> tuple[Task, str]:
+        """The task by which the items are read, and what is said of it."""
         task, said = declare(items, self.playbook, self.context.node, task)
         if columns := next(filter(None, (item.get("sighting_columns") for item in items)), None):
             self.playbook.set_sighting_columns(self.context.node, columns)
-        return items, task, said
+        return task, said
 
     def _train(
         self,

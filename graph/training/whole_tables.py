@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from acegraph.graph.data.files import Item
 from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import moments_of
 from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable, Which
 from acegraph.graph.training.at_once import Figures, mistakes_over, rules_of
 from acegraph.graph.training.known_rows import as_case
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidDataset
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.draw import TABLE
 from acegraph.state.values.verdict import APPROVE, DECLINE
@@ -30,8 +30,6 @@ class TableLearning:
 
     table: LabelledTable
     drawn: DrawnRows
-    items: Sequence[Item]
-    """The drawn rows, under the names that the playbook knows."""
     playbook: BulletPlaybook
     context: AceContext
     mature_days: float | None = None
@@ -48,7 +46,8 @@ class TableLearning:
         """Store the drawn rows as evidence; gives how many are new to the playbook, and of how many
         it had another label.
         """
-        items, is_young = self.items, np.zeros(len(self.items), dtype=bool)
+        items = self.drawn.dataset.items
+        is_young = np.zeros(len(items), dtype=bool)
         is_honest = np.array([item["answer"] == APPROVE for item in items])
         if self.mature_days:
             if (time := self.drawn.dataset.time) is None:
@@ -57,8 +56,8 @@ class TableLearning:
             last_day = float(moments.max()) - self.mature_days
             is_young = is_honest & (moments > last_day)
             self._which = Which(time=time, last_day=last_day)
-        rows = np.flatnonzero(~is_young).tolist()
-        cases = [self._case(row) for row in rows]
+        rows, task = np.flatnonzero(~is_young).tolist(), self.playbook.task(self.context.node)
+        cases = [self._case(row, task) for row in rows]
         places = self.drawn.places[rows].tolist()
         self._places = {case.id: place for case, place in zip(cases, places, strict=True)}
         counts = dict(self.drawn.counts)
@@ -66,9 +65,9 @@ class TableLearning:
         counts[APPROVE] = round(counts[APPROVE] * (1 - young))
         return self.playbook.remember_table(cases, counts, self.context.node)
 
-    def _case(self, row: int) -> Case:
-        item, number, node = self.items[row], self.drawn.numbers[row], self.context.node
-        case = as_case(item, self.playbook.task(node))
+    def _case(self, row: int, task: Task) -> Case:
+        item, number = self.drawn.dataset.items[row], self.drawn.numbers[row]
+        node, case = self.context.node, as_case(item, task)
         return replace(case, id=f"{TABLE}{number:08x}:{node}:{item['id'][:100]}:{case.digest[:12]}")
 
     def count(self, cases: CaseTable, rules: Sequence[Condition]) -> CaseTable:

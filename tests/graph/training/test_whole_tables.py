@@ -112,7 +112,7 @@ def test_shuffled_labels_teach_nothing(file: Path, tmp_path: Path) -> None:
     pq.write_table(table.set_column(place, "is_fraud", [labels]), shuffled)
     done = run(tmp_path, "train", shuffled.name, "--label", "is_fraud", "--json")
     assert from_json(done)["bullets_active"] == 0
-    assert "sought on some, and proved on all" in done.stderr
+    assert "proved on all" in done.stderr
 
 
 def test_parquet_is_refused_where_all_rows_must_be_taken_in(file: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_row_with_another_label_is_drawn_from_a_large_table(tmp_path: Path) ->
     def remembered() -> tuple[int, int]:
         table = LabelledTable.open(file, layout)
         drawn = table.draw(known=book.labels_of_tables(NODE))
-        learning = TableLearning(table, drawn, drawn.dataset.items, book, AceContext())
+        learning = TableLearning(table, drawn, book, AceContext())
         return learning.remember()
 
     assert remembered()[1] == 0
