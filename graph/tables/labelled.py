@@ -44,15 +44,15 @@ from acegraph.nodes.evidence.columns.entities import (
     shares_of_names,
 )
 from acegraph.nodes.evidence.columns.learnable_fields import names_somebody
-from acegraph.nodes.rules.columns import BatchTests
+from acegraph.nodes.rules.columns import BatchTests, value_of
 from acegraph.nodes.rules.points import prior_of, prior_points
 from acegraph.state import APPROVE, DECLINE, Case, Condition, InvalidDataset
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.form import Form
-from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.draw import Draw, is_drawn
-from acegraph.state.values.transaction import Scalar, plain_value
+from acegraph.state.values.transaction import plain_value
 from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -291,7 +291,7 @@ class _Counting:
         """The number of a group; its first row stands for it."""
         number = self._groups.setdefault(key, len(self._groups))
         if number == len(self._representatives):
-            values = {name: _value(one.column, row) for name, one in rows.fields.items()}
+            values = {name: value_of(one.column, row) for name, one in rows.fields.items()}
             label: Verdict = DECLINE if fraud[row] else APPROVE
             self._representatives.append(Case(f"group-{number}", values, label))
         return number
@@ -332,13 +332,6 @@ def _shares_of(who: Sequence[pa.DictionaryArray]) -> Numbers:
     names = chunks[0].dictionary.to_pylist()
     codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in chunks]
     return shares_of_names(np.concatenate(codes), names)
-
-
-def _value(column: Column, row: int) -> Scalar:
-    if (code := int(column.codes[row])) >= 0:
-        return column.values[code]
-    number = float(column.numbers[row])
-    return None if number != number else number
 
 
 def _days(array: pa.Array, form: Form) -> Numbers:

@@ -8,9 +8,9 @@ import pytest
 from odd_tables import Rows, codes, currencies, few_words, gaps, payments, table_of
 
 from acegraph.graph import create_ace_graph, score
+from acegraph.graph.tables.reading import TableReader
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.graph.tables.scorer import Scorer
-from acegraph.nodes.rules.columns import DECISIONS
+from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.state import AceContext, BulletPlaybook
 
 Maker = Callable[[random.Random], tuple[BulletPlaybook, Rows]]
@@ -38,7 +38,7 @@ def test_every_way_to_decide_gives_the_same(make: Maker, context: AceContext) ->
     table = table_of(rows_of(make)).combine_chunks()
     rules = TableRules.of(book, context)
     (batch,) = table.to_batches()
-    columns = Scorer(rules, table.schema).decide(batch)
+    columns = BatchDecider(rules.ruleset).decide(TableReader(rules, table.schema).read(batch))
     scored = score(book, table, context=context).to_pylist()
     graph = create_ace_graph(playbook=book).compile()
     assert len(scored) == ROWS
