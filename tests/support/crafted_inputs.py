@@ -32,7 +32,7 @@ from acegraph.graph import (
     strict_serializer,
 )
 from acegraph.graph.cli.console import parse_transaction
-from acegraph.graph.cli.printing import one_line
+from acegraph.graph.cli.printing import visible
 from acegraph.graph.data.explain import explain
 from acegraph.graph.data.forms import find_forms
 from acegraph.graph.operations.decide import decide_many
@@ -448,7 +448,7 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "strict_serializer": _now(
         lambda t: strict_serializer().loads_typed(strict_serializer().dumps_typed(pieces(t)))
     ),
-    "command line": _now(lambda t: one_line(str(parse_transaction(f'{{"a": {t}')))),
+    "command line": _now(lambda t: visible(str(parse_transaction(f'{{"a": {t}')))),
     "server paths": _now(_guarded),
 }
 """By name: from a crafted text to the call that is timed; what is prepared does not count."""
