@@ -19,7 +19,7 @@ from ledger_cases import NODE, counters, record
 from postgres import Server
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
-from acegraph.graph.cli.printing import one_line, visible
+from acegraph.graph.cli.printing import visible
 from acegraph.graph.operations.transfer import export_bullets
 from acegraph.nodes import HybridSelector
 from acegraph.state import (
@@ -624,6 +624,6 @@ def test_lone_surrogates_and_fillers_are_no_text() -> None:
 
 def test_output_cannot_steer_a_terminal() -> None:
     assert visible("a\x1b[2Jb\x9b1mc\u202ed\r") == "a\\u001b[2Jb\\u009b1mc\\u202ed\\r"
-    assert visible("two\nlines\tof café") == "two\nlines\tof café"
+    assert visible("two\nlines\tof café", keep="\n\t") == "two\nlines\tof café"
     assert visible("\u00ad\u061c\U000e0041") == "\\u00ad\\u061c\\udb40\\udc41"
-    assert one_line("APPROVE\nDECLINE\x85\u2028") == "APPROVE\\nDECLINE\\u0085\\u2028"
+    assert visible("APPROVE\nDECLINE\x85\u2028") == "APPROVE\\nDECLINE\\u0085\\u2028"
