@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Final
 
 import numpy as np
 
@@ -38,9 +37,6 @@ from acegraph.state import DECLINE, AceContext, Bullet
 from acegraph.state.run.modes import settle
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
-
-RARE_FRAUD: Final = 0.2
-"""Below this share of fraud, accuracy says little: approving everything has a high one."""
 
 
 @dataclass(frozen=True)

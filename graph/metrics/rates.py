@@ -1,16 +1,14 @@
 """Rates of decisions (accuracy, false declines, missed fraud), and all metrics by their names."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
-from acegraph.state import APPROVE, DECLINE
 
 
 def accuracy(run: Run) -> float:
@@ -72,34 +70,3 @@ def is_void(metric: str, run: Run) -> bool:
         "missed_fraud_rate": has_fraud,
     }
     return not wanted.get(metric, has_fraud and has_honest)
-
-
-def rolling_accuracy(runs: Sequence[Run], window: int = 100) -> NDArray[np.float64]:
-    """After each case of the stream, the share right among the last `window`, as mean over runs."""
-    length = min(len(run.truths) for run in runs)
-    right = np.mean([run.right[:length] for run in runs], axis=0)
-    return _last(right, window) / _last(np.ones(length), window)
-
-
-def rolling_balanced_accuracy(runs: Sequence[Run], window: int = 100) -> NDArray[np.float64]:
-    """After each case of the stream, the balanced accuracy of the last `window` of all runs.
-
-    An undecided case is not right. Where the window holds one label only, there is no figure: NaN.
-    """
-    length = min(len(run.truths) for run in runs)
-    right = np.array([run.right[:length] for run in runs])
-    truths = np.array([run.truths[:length] for run in runs])
-    shares = []
-    for label in (APPROVE, DECLINE):
-        asked = (truths == label).sum(axis=0).astype(float)
-        answered = (right & (truths == label)).sum(axis=0).astype(float)
-        with np.errstate(invalid="ignore"):
-            shares.append(_last(answered, window) / _last(asked, window))
-    return np.asarray(np.mean(shares, axis=0))
-
-
-def _last(figures: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """The sum of the last `window` figures at each place."""
-    sums = np.cumsum(figures)
-    sums[window:] -= sums[:-window].copy()
-    return np.asarray(sums)

@@ -7,11 +7,13 @@ ready later.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, defaultdict
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from acegraph.graph.build import Parts, gather_parts
 from acegraph.graph.operations.decide import Answer, adecide_many
@@ -21,8 +23,8 @@ from acegraph.state import AceContext, AceInput, BulletPlaybook
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User
 
-BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""The upper bounds of the histogram of latencies, in seconds."""
+T = TypeVar("T", Counter, Histogram)
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a process began to count says nothing
 EVERYBODY: Final = User("everyone", "administrator")
 """Who is meant by a request without a token, where the service runs without users."""
 
@@ -44,30 +46,31 @@ class Meters:
     """What one process counts."""
 
     def __init__(self) -> None:
-        self.requests: Counter[tuple[str, int]] = Counter()
-        """By path and status."""
-        self.seconds: defaultdict[str, float] = defaultdict(float)
-        self.buckets: Counter[tuple[str, float]] = Counter()
-        self.answers: Counter[str] = Counter()
-        """By decision, UNDECIDED and errors included."""
-        self.model: defaultdict[str, float] = defaultdict(float)
-        """Calls and tokens of language models, and what they cost."""
+        self.registry, self._worker = CollectorRegistry(), str(os.getpid())
+        answers = "Decisions given by this process since it started."
+        self._answers = self._of(Counter, "answers", answers, "decision")
+        model = "Calls, tokens and costs of language models."
+        self._model = self._of(Counter, "model", model, "what")
+        seconds = "Time until an answer."
+        self._seconds = self._of(Histogram, "request_seconds", seconds, "path", "status")
+
+    def _of(self, kind: type[T], name: str, text: str, *labels: str) -> T:
+        return kind(name, text, ("worker", *labels), namespace="acegraph", registry=self.registry)
 
     def note_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
-        self.requests[path, status] += 1
-        self.seconds[path] += seconds
-        self.buckets.update((path, bound) for bound in BUCKETS if seconds <= bound)
+        self._seconds.labels(self._worker, path, status).observe(seconds)
 
     def note_answer(self, answer: Answer) -> None:
         """Count an answer, and what its models used."""
         if isinstance(answer, AceError):
-            self.answers[type(answer).__name__] += 1
+            self._answers.labels(self._worker, type(answer).__name__).inc()
             return
-        self.answers[answer["decision"]] += 1
+        self._answers.labels(self._worker, answer["decision"]).inc()
         for usage in answer["usage"].values():
             for name, value in usage.items():
-                self.model[name] += value if isinstance(value, int | float) else 0
+                if isinstance(value, int | float):
+                    self._model.labels(self._worker, name).inc(value)
 
 
 class Service:

@@ -273,7 +273,7 @@ def _account(url: str, clients: list[Client], metrics: str, learns: bool) -> dic
         f"counters are {expected}": counters == expected,
         "verify is clean": not findings,
         "metrics equal SQL": all(
-            re.search(rf'^acegraph_decisions{{verdict="{verdict}"}} {count}$', metrics, re.M)
+            re.search(rf'^acegraph_decisions{{verdict="{verdict}"}} {count}\.0$', metrics, re.M)
             for verdict, count in counted
         ),
     }

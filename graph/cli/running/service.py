@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from acegraph.state.maintenance.people.users import User
 
-_EXTRA: Final = "acegraph serve needs two packages more: pip install 'acegraph[serve]'"
+_EXTRA: Final = "acegraph serve needs some packages more: pip install 'acegraph[serve]'"
 _DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[desk]'"
 
 

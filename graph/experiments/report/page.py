@@ -5,18 +5,12 @@ from the data is escaped there, and the page allows no script.
 """
 
 import platform
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
-from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
-from acegraph.graph.experiments.pictures import (
-    draw_learning_curves,
-    draw_precision_recall,
-)
+from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.experiments.words import (
     BASELINE_NAMES,
     MODE_NAMES,
@@ -31,13 +25,9 @@ from acegraph.state import DECLINE, InvalidSettings
 from acegraph.state.database.places import private_folder, whole_file
 from acegraph.state.values.times import now
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-    from matplotlib.figure import Figure
-
 Figures = Mapping[str, object]
 """The figures of a mode or of another learner, as `Experiment.to_json` gives them."""
-_PROGRAMS: Final = "acegraph langgraph numpy scipy scikit-learn matplotlib".split()
+_PROGRAMS: Final = "acegraph langgraph numpy scipy scikit-learn".split()
 """Those whose versions the report names."""
 _BEST: Final = "best_attainable"
 """It is no learner: it knows the causes of generated labels."""
@@ -47,11 +37,9 @@ def check_report(path: Path) -> None:
     """Refuse, before any work is done, a report that cannot be made or written."""
     try:
         import jinja2  # noqa: F401
-        import matplotlib as mpl  # noqa: F401
     except ImportError:
         raise InvalidSettings(
-            "a report needs Jinja2 and matplotlib, the extra `report`: pip install "
-            "'acegraph[report]'"
+            "a report needs Jinja2, the extra `report`: pip install 'acegraph[report]'"
         ) from None
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidSettings(f"a report is .html, not {path.name!r}")
@@ -68,19 +56,13 @@ def write_report(experiment: Experiment, path: Path) -> None:
 
 def report_page(experiment: Experiment) -> str:
     """The report of an experiment as HTML."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from acegraph.graph.experiments.pictures import SHELF, learning_pictures, precision_picture
 
-    shelf = Environment(
-        loader=PackageLoader("acegraph.graph.experiments.report", ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     figures = experiment.to_json()
+    runs = experiment.modes | experiment.baselines
     modes, learners = (cast("dict[str, Figures]", figures[n]) for n in ("modes", "challengers"))
     learned = next(n for n in ("offline_online", "offline", "online", "vanilla") if n in modes)
-    return shelf.get_template("page.html").render(
+    return SHELF.get_template("page.html").render(
         experiment=experiment,
         figures=figures,
         ways={n: modes[n] for n in MODE_NAMES if n in modes} | learners,
@@ -93,10 +75,10 @@ def report_page(experiment: Experiment) -> str:
         seeds=list(_seeds(experiment)),
         bullets=list(_bullets(experiment, figures)),
         footnotes=list(footnotes(experiment)),
-        is_rare=experiment.fraud_rate < RARE_FRAUD,
         unit=unit_of_cost(experiment.modes["vanilla"]),
         usage=in_words(experiment.meter.by_model, prices()),
-        pictures=_pictures(experiment),
+        learning=list(learning_pictures(runs)),
+        ranking=precision_picture(runs),
         versions={"Python": platform.python_version()}
         | {name: metadata.version(name) for name in _PROGRAMS},
         made=now()[:10],
@@ -138,29 +120,3 @@ def _bullets(experiment: Experiment, figures: Figures) -> Iterator[dict[str, obj
         is_backtest = all(isinstance(bullet.evidence.get(name), int | float) for name in names)
         backtest = bullet.evidence if is_backtest else None
         yield {**facts, "verdict": bullet.verdict, "backtest": backtest}
-
-
-def _pictures(experiment: Experiment) -> "dict[str, Markup]":
-    best = experiment.baselines.get(_BEST)
-    attainable = sum(map(balanced_accuracy, best)) / len(best) if best else None
-    draw: dict[str, Callable[[], Figure]] = {
-        "learning": lambda: draw_learning_curves(experiment.modes, best=attainable),
-        "ranking": lambda: draw_precision_recall(experiment),
-    }
-    return {name: _inline(make(), name) for name, make in draw.items()}
-
-
-def _inline(figure: "Figure", name: str) -> "Markup":
-    """A figure as SVG inside a page: black is the page's colour of text, and ids are its own."""
-    from markupsafe import Markup
-    from matplotlib import rc_context
-
-    figure.axes[0].set_title("")  # the page says it
-    text = StringIO()
-    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.5}):
-        figure.savefig(text, format="svg", transparent=True, metadata=nothing)
-    _, _, drawing = text.getvalue().partition('viewBox="')
-    drawing = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", drawing)
-    drawing = drawing.replace("#000000", "currentColor")
-    return Markup(f'<svg aria-hidden="true" viewBox="{drawing}')

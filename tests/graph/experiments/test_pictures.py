@@ -1,19 +1,13 @@
 """Pictures and tables as they are drawn, also of nothing and of hostile text."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from acegraph.graph.cli.tables import bullet_table, money_tables
 from acegraph.graph.experiments.experiment import Experiment
-from acegraph.graph.experiments.pictures import (
-    draw_learning_curves,
-    draw_precision_recall,
-    save_picture,
-)
+from acegraph.graph.experiments.pictures import Picture, learning_pictures, precision_picture
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet
@@ -48,14 +42,9 @@ def bullet(content: str = "DECLINE when amount >= 9", **evidence: Any) -> Bullet
     return Bullet("b7", content, "fraud_detection", evidence=evidence or BACKTEST)
 
 
-def line_of(figure: Any, label: str) -> Any:
-    return next(line for line in figure.axes[0].lines if line.get_label() == label)
-
-
-def named_lines(figure: Any) -> list[str]:
-    """What the legend names, without the lines for declining and approving everything."""
-    names = figure.axes[0].get_legend_handles_labels()[1]
-    return [name for name in names if not name.endswith("everything") and "(0" not in name]
+def ends(picture: Picture) -> dict[str, float]:
+    """Where each line ends."""
+    return {line.name: line.points[-1, 1] for line in picture.lines}
 
 
 def cells(table: Any, column: int) -> list[str]:
@@ -65,9 +54,8 @@ def cells(table: Any, column: int) -> list[str]:
 @pytest.mark.parametrize("levels", [1, 2, 10])
 def test_the_area_under_the_drawn_curve_is_the_average_precision(levels: int) -> None:
     runs = [some_run(1, levels), some_run(2, levels)]
-    figure = draw_precision_recall(Experiment(modes={"vanilla": runs}))
-    drawn: NDArray[np.float64] = line_of(figure, "vanilla (learns nothing)").get_path().vertices
-    recall, precision = drawn.T
+    (line,) = precision_picture({"vanilla": runs}).lines
+    recall, precision = line.points.T
     assert (recall[0], recall[-1]) == (0, 1)
     fraud, scores = (np.concatenate([getattr(r, x) for r in runs]) for x in ("fraud", "scores"))
     assert np.trapezoid(precision, recall) == pytest.approx(
@@ -75,32 +63,14 @@ def test_the_area_under_the_drawn_curve_is_the_average_precision(levels: int) ->
     )
 
 
-@pytest.mark.parametrize(("right", "lowest"), [(100, 0.4), (30, 0.27), (0, 0.0)])
-def test_a_learning_curve_is_never_below_the_picture(right: int, lowest: float) -> None:
-    truths = ["DECLINE", "APPROVE"] * 50
-    wrong = ["APPROVE", "DECLINE"] * 50
-    run = Run(truths, truths[:right] + wrong[right:], [None] * 100)
-    figure = draw_learning_curves({"vanilla": [run]})
-    assert figure.axes[0].get_ylim() == pytest.approx((lowest, 1.01))
-    assert line_of(figure, "vanilla (learns nothing)").get_ydata().tolist() == [right / 100]
-
-
-def test_a_run_without_cases_has_no_line_in_any_picture() -> None:
-    experiment = everywhere(Run())
-    for figure in (
-        draw_learning_curves(experiment.modes),
-        draw_precision_recall(experiment),
-    ):
-        assert named_lines(figure) == []
-
-
-def test_a_mode_with_cases_is_drawn_beside_one_without() -> None:
-    experiment = Experiment(modes={"vanilla": [Run()], "online": [some_run(1)]})
-    for figure in (
-        draw_learning_curves(experiment.modes),
-        draw_precision_recall(experiment),
-    ):
-        assert named_lines(figure) == ["online only"]
+@pytest.mark.parametrize("vanilla", [[], [Run()]])
+def test_a_run_without_cases_has_no_line_in_any_picture(vanilla: list[Run]) -> None:
+    runs = {"vanilla": vanilla, "online": [some_run(1)]}
+    for picture in (*learning_pictures(runs), precision_picture(runs)):
+        assert list(ends(picture)) == ["online only"]
+    for picture in (*learning_pictures({}), precision_picture({"vanilla": vanilla})):
+        assert picture.lines == []
+        assert "<polyline" not in picture._repr_html_()
 
 
 def rare(caught: int, false: int) -> Run:
@@ -113,37 +83,19 @@ def rare(caught: int, false: int) -> Run:
     return Run(truths, decisions, [0.9 if d == "DECLINE" else 0.2 for d in decisions])
 
 
-def test_where_fraud_is_rare_the_learning_curves_show_who_catches_none() -> None:
-    figure = draw_learning_curves({"vanilla": [rare(0, 5)], "offline": [rare(9, 25)]})
-    above, below = figure.axes
-    ends = {
-        (axes, line.get_label()): line.get_ydata()[-1]
-        for axes in (above, below)
-        for line in axes.lines
-    }
-    assert ends[above, "all fraud"] == 10
-    assert ends[above, "vanilla (learns nothing)"] == 0
-    assert ends[above, "offline, frozen"] == 9
-    assert ends[below, "vanilla (learns nothing)"] == 5
-    assert ends[below, "offline, frozen"] == 25
+def test_the_pictures_of_the_stream_show_who_catches_none() -> None:
+    caught, declined = learning_pictures({"vanilla": [rare(0, 5)], "offline": [rare(9, 25)]})
+    assert ends(caught) == {"vanilla": 0, "offline, frozen": 9}
+    assert ends(declined) == {"vanilla": 5, "offline, frozen": 25}
+    assert (caught.right, caught.top, declined.top) == (1000, 9, 25)
 
 
-def test_a_legend_lies_beside_the_curves() -> None:
-    experiment = everywhere(some_run(1))
-    figure = draw_precision_recall(experiment)
-    figure.draw_without_rendering()
-    (legend,) = figure.legends
-    assert legend.get_window_extent().x0 >= figure.axes[0].get_window_extent().x1
-
-
-def test_a_picture_in_a_file_names_data_rows_and_day(tmp_path: Path) -> None:
-    experiment = everywhere(rare(3, 3))
-    experiment.data = "拒绝_$x_{$.csv"  # letters that the font lacks are no warning
-    figure = draw_precision_recall(experiment)
-    save_picture(figure, tmp_path / "out" / "one.png", experiment)
-    caption = figure.get_supxlabel()
-    assert caption.startswith("拒绝_$x_{$.csv: 0 training and 1,000 test rows; 20")
-    assert (tmp_path / "out" / "one.png").stat().st_size > 5_000
+def test_a_line_of_many_cases_is_drawn_from_its_first_to_its_last_with_few_points() -> None:
+    run = Run(["DECLINE"] * 5_000, ["DECLINE"] * 5_000, [None] * 5_000)
+    picture, _ = learning_pictures({"vanilla": [run]})
+    drawn = picture.lines[0].drawn
+    assert (len(drawn), drawn[0], drawn[-1]) == (600, [1, 1], [5_000, 5_000])
+    assert picture._repr_html_().count(",") < 1_000
 
 
 def test_measures_of_no_cases_are_none_or_chance() -> None:

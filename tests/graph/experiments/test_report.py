@@ -252,5 +252,5 @@ def test_no_text_of_the_data_becomes_markup(
     assert found["hit"] is None
     assert (found["odd"], found["handlers"], found["doubled"]) == ([], [], [])
     assert (found["requests"], found["complaints"]) == ([file.as_uri()], [])
-    assert (found["pictures"], found["sections"], found["overflow"]) == (2, 8, False)
+    assert (found["pictures"], found["sections"], found["overflow"]) == (3, 8, False)
     assert HOSTILE[0] in found["title"]

@@ -10,7 +10,7 @@ from acegraph.graph.metrics.costs import cost_estimates, cost_if_all_approved
 from acegraph.graph.metrics.intervals import estimate
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.ranking import calibration_error, precision_recall
-from acegraph.graph.metrics.rates import METRICS, rolling_accuracy
+from acegraph.graph.metrics.rates import METRICS
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of
 from acegraph.state import InvalidSettings
@@ -162,8 +162,3 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
         found = estimate("balanced_accuracy", [run], rng)
         covered += found.low <= 0.8 <= found.high
     assert covered >= 180
-
-
-def test_rolling_accuracy_looks_back_a_window() -> None:
-    run = Run(["APPROVE"] * 4, ["DECLINE", "DECLINE", "APPROVE", "APPROVE"], [None] * 4)
-    assert rolling_accuracy([run], 2).tolist() == [0, 0, 0.5, 1]

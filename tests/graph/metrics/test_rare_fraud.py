@@ -11,7 +11,7 @@ from acegraph.graph.metrics.costs import (
     cost_estimates,
 )
 from acegraph.graph.metrics.paired import mcnemar, paired_difference, permutation_test
-from acegraph.graph.metrics.rates import METRICS, rolling_balanced_accuracy
+from acegraph.graph.metrics.rates import METRICS
 from acegraph.graph.metrics.run import Run
 from acegraph.state.values.costs import CostMatrix
 
@@ -152,12 +152,3 @@ def test_a_weight_is_how_often_a_case_counts() -> None:
         weighted = measure(fraud, scores, weights=times.astype(float))
         repeated = [measure(np.repeat(fraud, t), np.repeat(scores, t)) for t in times]
         assert weighted.tolist() == pytest.approx([float(figure) for figure in repeated])
-
-
-def test_rolling_balanced_accuracy_is_that_of_the_window() -> None:
-    run = stream(0.6, 0.3, cases=60, frauds=20)
-    curve = rolling_balanced_accuracy([run], 12)
-    for end in (12, 30, 60):
-        part = Run(*(column[end - 12 : end] for column in vars(run).values()))
-        assert curve[end - 1] == pytest.approx(METRICS["balanced_accuracy"](part))
-    assert np.isnan(rolling_balanced_accuracy([run], 1)).all()

@@ -87,7 +87,7 @@ def test_a_mode_that_decides_only_what_is_easy_is_no_better() -> None:
     assert paired_difference([shy], [plain]).mean == pytest.approx(-0.3)
     table = experiment_table(Experiment(modes={"vanilla": [plain], "offline": [shy]}))
     cell = table.renderables[0].columns[5]._cells[1]  # type: ignore[attr-defined]
-    assert cell == "-30.0, p < .0001"
+    assert str(cell) == "-30.0, p < .0001"
 
 
 def test_without_a_class_there_is_no_difference_to_tell() -> None:
