@@ -10,6 +10,7 @@ import typer
 from acegraph.graph.cli.console import (
     DryRun,
     Why,
+    alone,
     field_and_value,
     lasting,
     shown,
@@ -81,19 +82,20 @@ def set_status(
 ) -> None:
     """Switch a bullet off, or on again; it stays in the playbook.
 
-    One that waited for approval waits again. Example: acegraph playbook set b7 retired --why "the
-    shop has closed"
+    One that declines acts again at once, and a second person is shown it; any other waits for a
+    second person. Example: acegraph playbook set b7 retired --why "the shop has closed"
     """
     from acegraph.graph.operations.review import switch
 
     with lasting(must_exist=True) as book:
-        is_changed = switch(book, bullet_id, status, why or f"{status} by hand", signed())
+        reason = why or f"{status} by hand"
+        is_changed = switch(book, bullet_id, status, reason, signed(), alone=alone.get())
         now = book.get_bullet(bullet_id).status
     if told_as_json({"bullet": bullet_id, "status": now, "changed": is_changed}):
         return
     say(f"{bullet_id} is {now}" + ("" if is_changed else " already; nothing was changed"))
     if status == "active" and now == "candidate":
-        say(f"it waited for approval before, and waits again: 'acegraph review {bullet_id}'")
+        say(f"it waits for a second person: 'acegraph review {bullet_id}'")
 
 
 def add_bullets(

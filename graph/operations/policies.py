@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from acegraph.state import BulletPlaybook, InvalidSettings
 from acegraph.state.database.kept_values import forget, keep, kept_value
+from acegraph.state.maintenance.people.second_person import check_alone
 from acegraph.state.run.review_answers import is_same_name
 from acegraph.state.task.policy import HEEDED, Policy
 from acegraph.state.values.costs import CostMatrix
@@ -58,6 +59,8 @@ def propose(
     alone: bool = False,
 ) -> Proposal:
     """Change a policy, or leave the change to a second person; None takes a value back."""
+    if alone:
+        check_alone(playbook.database)
     if unknown := changes.keys() - set(HEEDED):
         raise InvalidSettings(
             f"policy: no {', '.join(sorted(unknown))}; there are {', '.join(HEEDED)}"

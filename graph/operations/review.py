@@ -4,12 +4,14 @@ Inside a run nodes/judge/review.py asks.
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curation
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.review_queue import HumanVerdict, give_verdict
+from acegraph.state.maintenance.people.second_person import acts_on_one_word
 from acegraph.state.run.review_answers import VerdictAnswer
 from acegraph.state.values.bullet import Status
 
@@ -35,22 +37,29 @@ def answer_outside_run(
     return Answered(human_verdict, learned)
 
 
-def switch(playbook: BulletPlaybook, bullet_id: str, status: str, reason: str, by: str) -> bool:
+def switch(
+    playbook: BulletPlaybook,
+    bullet_id: str,
+    status: str,
+    reason: str,
+    by: str,
+    *,
+    alone: bool = False,
+) -> bool:
     """Switch a bullet off (retired) or on again (active); False if it was so before.
 
-    One that waited for approval before it was switched off waits again.
+    One that does not decline waits for a second person before it acts again.
     """
     if status not in ("active", "retired"):
         raise InvalidInput(f"a bullet is set active or retired, not {status[:20]!r}")
     with playbook.writing():
-        before = playbook.get_bullet(bullet_id).status
-        after: Status = "retired"
+        bullet, after = playbook.get_bullet(bullet_id), cast(Status, status)
+        if bullet.status == status:
+            return False
         if status == "active":
-            if before == "candidate":
+            if bullet.status == "candidate":
                 raise InvalidInput(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
-            statuses: list[Status] = [row["status"] for row in playbook.history(bullet_id)]
-            in_use = (one for one in reversed(statuses) if one in ("active", "candidate"))
-            after = next(in_use, "active")
-        if before != after:
-            playbook.set_status(bullet_id, after, reason, by)
-        return before != after
+            if not acts_on_one_word(playbook.database, bullet, by, reason, alone=alone):
+                after = "candidate"
+        playbook.set_status(bullet_id, after, f"alone: {reason}" if alone else reason, by)
+        return True

@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.runtime.ask import answer_fields, ask
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import AceState, Bullet
-from acegraph.state.run.review_answers import ApprovalAnswer, check_four_eyes, check_subject
+from acegraph.state import DECLINE, AceState, Bullet
+from acegraph.state.errors import InvalidAnswer
+from acegraph.state.maintenance.people.second_person import (
+    acts_on_one_word,
+    looked_at,
+    to_look_at,
+)
+from acegraph.state.run.review_answers import ApprovalAnswer, check_subject, is_same_name
 from acegraph.state.run.schema import ApprovalData, Update
 from acegraph.state.values.bullet import Status
+from acegraph.state.values.verdict import ANALYST
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -37,7 +44,9 @@ class ApprovalNode:
         answer = None
         if bullet.status == "candidate":
             answer = ask(
-                ApprovalAnswer, _question(bullet), lambda reply: _check_answer(bullet, reply)
+                ApprovalAnswer,
+                _question(bullet),
+                lambda reply: _check_answer(self.playbook, bullet_id, reply),
             )
             bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, self.curator)
         is_active = bullet.status == "active"
@@ -57,15 +66,27 @@ class ApprovalNode:
 
 
 def give_approval(
-    playbook: BulletPlaybook, bullet_id: str, answer: ApprovalAnswer, curator: Curator
+    playbook: BulletPlaybook,
+    bullet_id: str,
+    answer: ApprovalAnswer,
+    curator: Curator,
+    *,
+    alone: bool = False,
 ) -> Bullet:
-    """Let a waiting bullet act, or retire it; an answer to one that no longer waits is ignored."""
+    """Let a waiting bullet act, or retire it; an answer to one that no longer waits is ignored.
+
+    Whoever proposed a rule that declines may let it act, and a second person looks at it then.
+    """
     with playbook.writing():
-        bullet = playbook.get_bullet(bullet_id)
-        if bullet.status == "candidate":
-            _check_answer(bullet, answer)
+        bullet, database = playbook.get_bullet(bullet_id), playbook.database
+        if bullet.status == "candidate" or bullet_id in to_look_at(database):
+            part = _check_answer(playbook, bullet_id, answer, alone=alone)
+            if answer.approve and part:
+                acts_on_one_word(database, bullet, answer.source, answer.why, alone=alone)
+            else:
+                looked_at(database, bullet_id)
             status: Status = "active" if answer.approve else "retired"
-            word = "approved" if answer.approve else "rejected"
+            word = ("approved alone" if alone else "approved") if answer.approve else "rejected"
             playbook.set_status(bullet_id, status, f"{word}: {answer.why}", answer.source)
             logger.info("bullet %s %s by a person", bullet_id, word)
             if answer.approve:
@@ -73,9 +94,28 @@ def give_approval(
         return playbook.get_bullet(bullet_id)
 
 
-def _check_answer(bullet: Bullet, answer: ApprovalAnswer) -> None:
-    check_subject(answer.bullet, bullet.id)
-    check_four_eyes(bullet, answer.who)
+def _check_answer(
+    playbook: BulletPlaybook, bullet_id: str, answer: ApprovalAnswer, *, alone: bool = False
+) -> str:
+    """What part the person had in the bullet; refused where it wants somebody else."""
+    check_subject(answer.bullet, bullet_id)
+    bullet = playbook.get_bullet(bullet_id)
+    waits = bullet.status == "candidate"
+    parts = {
+        "wrote it": bullet.origin.get("author"),
+        "gave the label it was learned from": bullet.origin.get("label_source"),
+        "wanted it back" if waits else "let it act": playbook.history(bullet_id)[-1]["source"],
+    }
+    part = next((part for part, who in parts.items() if _is(answer, str(who or ""))), "")
+    if part and not (alone or (waits and bullet.verdict == DECLINE)):
+        raise InvalidAnswer(
+            f"{answer.who} {part} and cannot approve {bullet_id}: ask somebody else"
+        )
+    return part
+
+
+def _is(answer: ApprovalAnswer, who: str) -> bool:
+    return is_same_name(who.removeprefix(ANALYST), answer.who)
 
 
 def _question(bullet: Bullet) -> dict[str, object]:

@@ -35,7 +35,7 @@ def held_for_review(decision: Verdict | None, risk: float | None, settings: RunS
 def ask(
     form: type[AnyAnswer],
     question: Mapping[str, object],
-    check: Callable[[AnyAnswer], None] = lambda answer: None,
+    check: Callable[[AnyAnswer], object] = lambda answer: None,
     stored: Callable[[object], object] = lambda said: said,
 ) -> AnyAnswer:
     """Stop the run until there is an answer of this form; after a wrong one, ask again."""

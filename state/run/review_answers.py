@@ -7,7 +7,6 @@ from typing import Annotated, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from acegraph.state.errors import InvalidAnswer, quoted
-from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import ANALYST, Verdict, parse_decision
 
@@ -72,7 +71,7 @@ AnyAnswer = TypeVar("AnyAnswer", bound=_Answer)
 def read_answer(
     form: type[AnyAnswer],
     raw: object,
-    check: Callable[[AnyAnswer], None] = lambda answer: None,
+    check: Callable[[AnyAnswer], object] = lambda answer: None,
     stored: Callable[[object], object] = lambda said: said,
 ) -> AnyAnswer:
     """Read an answer, its verdict perhaps in a task's words (`stored` says what they mean);
@@ -106,15 +105,6 @@ def signature(who: str) -> str:
         return ANALYST + _name(who) if who else "user"
     except ValueError as error:
         raise InvalidAnswer(f"who: {error}") from None
-
-
-def check_four_eyes(bullet: Bullet, who: str) -> None:
-    """Refuse a reviewer who wrote the bullet, or gave the label that it was learned from."""
-    for role in ("author", "label_source"):
-        name = str(bullet.origin.get(role) or "")
-        if is_same_name(name, who) or is_same_name(name.removeprefix(ANALYST), who):
-            part = "wrote it" if role == "author" else "gave the label it was learned from"
-            raise InvalidAnswer(f"{who} {part} and cannot approve {bullet.id}: ask somebody else")
 
 
 def is_same_name(left: str, right: str) -> bool:

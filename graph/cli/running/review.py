@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import lasting, who
+from acegraph.graph.cli.console import alone, lasting, who
 from acegraph.graph.cli.printing import say, say_curation, told_as_json
 from acegraph.state import InvalidSettings
 
@@ -115,12 +115,16 @@ def _approve(
 ) -> None:
     from acegraph.nodes.curator.approval import give_approval
     from acegraph.nodes.curator.curator import Curator
+    from acegraph.state.maintenance.people.second_person import to_look_at
     from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
 
     answer = read_answer(ApprovalAnswer, fields)
-    waited = book.get_bullet(bullet_id).status == "candidate"
-    bullet = give_approval(book, bullet_id, answer, Curator())
+    before = book.get_bullet(bullet_id).status
+    waited = before == "candidate" or bullet_id in to_look_at(book.database)
+    bullet = give_approval(book, bullet_id, answer, Curator(), alone=alone.get())
     if told_as_json({"bullet": bullet_id, "status": bullet.status, "changed": waited}):
         return
     signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
     say(f"{bullet_id} is {bullet.status}{signed}")
+    if bullet_id in to_look_at(book.database):
+        say("a second person is shown it: 'acegraph review'")

@@ -17,6 +17,7 @@ from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Bullet
 from acegraph.state.errors import InvalidInput
+from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "tried": row.tried,
         "right": right,
         "wrong": wrong,
+        "look": to_look_at(desk.playbook.database).get(bullet.id),
         "history": list(reversed(desk.playbook.history(bullet.id))),
         "error": error,
         "why": visit.given("why"),

@@ -19,6 +19,7 @@ from acegraph.state.ledger.labels import labels_given
 from acegraph.state.ledger.lookups import ERASED, find_digest
 from acegraph.state.ledger.row_mapping import case_row
 from acegraph.state.ledger.sightings import store_sightings
+from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.values.cases import Case
@@ -104,12 +105,18 @@ def reason_to_ask(decision: str | None, risk: float | None, settings: "RunSettin
 
 
 def _candidates(playbook: BulletPlaybook) -> list[Waiting]:
-    questions = []
-    for bullet in (b for b in playbook if b.status == "candidate"):
-        decision = bullet.origin.get("decision", "no decision")
-        source = bullet.origin.get("label_source", "nobody")
-        why = f"learned from {decision}, labelled by {source}"
-        questions.append(Waiting(bullet.id, "approval", bullet.content, why, bullet.created_at))
+    """The bullets that wait for approval, and those that act since one person let them."""
+    questions, looks = [], to_look_at(playbook.database)
+    for bullet in playbook:
+        why, since = "", bullet.created_at
+        if bullet.status == "candidate":
+            decision = bullet.origin.get("decision", "no decision")
+            source = bullet.origin.get("label_source", "nobody")
+            why = f"learned from {decision}, labelled by {source}"
+        elif bullet.status == "active" and (look := looks.get(bullet.id)):
+            why, since = f"{look['by']} let it act: {look['why']}", look["at"]
+        if why:
+            questions.append(Waiting(bullet.id, "approval", bullet.content, why, since))
     return questions
 
 

@@ -129,21 +129,39 @@ def test_retire_and_restore_are_signed_and_want_a_reason(office: Office) -> None
     )
 
 
-def test_a_proposed_rule_waits_for_somebody_else_and_two_people_cannot_both_decide(
+def test_a_proposed_rule_waits_for_an_approver_and_two_people_cannot_both_decide(
     office: Office,
 ) -> None:
     ann, bob, third = (office.person(name) for name in ("ann", "bob", "approver"))
     status, page = ann.post("/lab", rule="DECLINE when amount >= 160 and amount < 999", why="seen")
-    assert (status, "waits until somebody else" in page) == (200, True), page
+    assert (status, "waits until an approver" in page) == (200, True), page
     (bullet,) = [b for b in office.book if b.status == "candidate"]
     act = {"action": "approve", "status": "candidate", "why": "checked"}
-    status, page = ann.post(f"/playbook/{bullet.id}", **act)
-    assert (status, "ann wrote it" in page) == (422, True)
     assert bob.post(f"/playbook/{bullet.id}", **act)[0] == 200
     assert office.book.get_bullet(bullet.id).status == "active"
     status, page = third.post(f"/playbook/{bullet.id}", **{**act, "action": "reject"})
     assert (status, "bob was faster" in page) == (409, True)
     assert office.book.get_bullet(bullet.id).status == "active"
+
+
+def test_a_rule_that_approves_wants_somebody_else_and_one_that_declines_is_shown_to_them(
+    office: Office,
+) -> None:
+    ann, bob, origin = office.person("ann"), office.person("bob"), {"author": "ann"}
+    act = {"action": "approve", "status": "candidate", "why": "checked"}
+    approves, declines = (
+        office.book.add_bullet(text, "fraud_detection", status="candidate", origin=origin)
+        for text in ("APPROVE when amount < 9", "DECLINE when amount >= 999")
+    )
+    status, page = ann.post(f"/playbook/{approves}", **act)
+    assert (status, "ann wrote it" in page) == (422, True)
+    assert ann.post(f"/playbook/{declines}", **act)[0] == 200
+    statuses = [office.book.get_bullet(i).status for i in (approves, declines)]
+    assert statuses == ["candidate", "active"]
+    assert "let act by ann: “checked”" in bob.get(f"/playbook/{declines}")
+    assert f">{declines}</a>" in bob.get("/review")
+    assert bob.post(f"/playbook/{declines}", **{**act, "status": "active"})[0] == 200
+    assert f">{declines}</a>" not in bob.get("/review")
 
 
 def test_a_rule_that_the_gate_refuses_is_not_added_and_the_reason_is_told(office: Office) -> None:

@@ -40,6 +40,7 @@ from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.maintenance.versions import rollback
 from acegraph.state.run.review_answers import VerdictAnswer
 
+NODE = "fraud_detection"
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 WRONG: list[Any] = [
     "APPROVE",
@@ -624,15 +625,13 @@ def test_what_nobody_approved_does_not_become_active_by_being_restored(tmp_path:
         signed = ("--who", "bob", "--why", "read it")
         for _ in range(2):
             switch(url, "retired")
-            assert "waits again: 'acegraph review b1'" in switch(url, "active")
+            assert "waits for a second person: 'acegraph review b1'" in switch(url, "active")
             assert playbook.get_bullet("b1").status == "candidate"
         run_cli(url, "b1", "--reject", *signed)
         switch(url, "active")
         assert [w.id for w in waiting(playbook)] == ["b1"]
         assert "cannot approve" in run_cli(url, "b1", "--approve", "--who", "ann", "--why", "x")[1]
         run_cli(url, "b1", "--approve", *signed)
-        switch(url, "retired")
-        assert switch(url, "active") == "b1 is active\n"
         assert verify(playbook) == []
 
 
@@ -671,3 +670,69 @@ def test_what_was_retired_by_mistake_weighs_after_its_return_what_it_weighed_bef
         switch_bullet(playbook, bullet_id, "retired", "a mistake again", "user:ann")
         rollback(playbook, version)
         assert playbook.get_bullet(bullet_id).weight == 1.25
+
+
+def say(url: str, *words: str) -> str:
+    """What a command prints, or why it is refused."""
+    done = CliRunner().invoke(app, [*words, "--playbook", url])
+    return str(done.exception) if done.exception else done.output
+
+
+SIGNED = ("--why", "checked", "--who")
+
+
+def test_an_approve_rule_waits_for_a_second_person(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        origin = {"author": "ann"}
+        for status in ("candidate", "retired"):
+            playbook.add_bullet("APPROVE when amount < 9", NODE, status=status, origin=origin)
+        say(url, "playbook", "set", "b2", "active", *SIGNED, "cleo")
+        for bullet_id, who in (("b1", "ann"), ("b2", "ann"), ("b2", " Cleo")):
+            refused = say(url, "review", bullet_id, "--approve", *SIGNED, who)
+            assert "ask somebody else" in refused
+            assert playbook.get_bullet(bullet_id).status == "candidate"
+        for bullet_id in ("b1", "b2"):
+            assert "is active" in say(url, "review", bullet_id, "--approve", *SIGNED, "bob")
+            assert playbook.history(bullet_id)[-1]["reason"] == "approved: checked"
+        assert waiting(playbook) == []
+
+
+def test_a_decline_rule_acts_at_once_and_is_shown_to_a_second_person(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        origin = {"author": "ann"}
+        for status in ("candidate", "retired"):
+            playbook.add_bullet(RULE, NODE, status=status, origin=origin)
+        assert "second person is shown it" in say(url, "review", "b1", "--approve", *SIGNED, "ann")
+        say(url, "playbook", "set", "b2", "active", *SIGNED, "ann")
+        assert [b.status for b in playbook] == ["active", "active"]
+        assert "analyst:ann let it act: checked" in say(url, "review")
+        assert "ask somebody else" in say(url, "review", "b1", "--approve", *SIGNED, "ann")
+        say(url, "review", "b1", "--approve", *SIGNED, "bob")
+        say(url, "review", "b2", "--reject", *SIGNED, "bob")
+        assert [b.status for b in playbook] == ["active", "retired"]
+        assert waiting(playbook) == []
+
+
+def test_one_person_alone_says_so_and_it_is_recorded_unless_there_are_users(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        for status in ("candidate", "retired", "retired"):
+            rule, origin = "APPROVE when amount < 9", {"author": "ann"}
+            playbook.add_bullet(rule, NODE, status=status, origin=origin)
+        say(url, "review", "b1", "--approve", "--alone", *SIGNED, "ann")
+        say(url, "playbook", "set", "b2", "active", "--alone", *SIGNED, "ann")
+        reasons = [playbook.history(bullet_id)[-1]["reason"] for bullet_id in ("b1", "b2")]
+        assert reasons == ["approved alone: checked", "alone: checked"]
+        assert [b.status for b in playbook] == ["active", "active", "retired"]
+        say(url, "users", "bob", "--role", "approver")
+        for words in (
+            ("playbook", "set", "b3", "active"),
+            ("policy", "explore=0.1"),
+        ):
+            assert say(url, *words, "--alone", *SIGNED, "ann").startswith("--alone is for one")
+        assert playbook.get_bullet("b3").status == "retired"
+        assert (waiting(playbook), playbook.policy().version) == ([], 0)

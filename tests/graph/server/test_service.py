@@ -152,7 +152,7 @@ def test_whether_a_bullet_may_act_is_for_an_approver(
     client: TestClient, playbook: BulletPlaybook
 ) -> None:
     origin = {"author": "analyst:approver"}
-    mine = playbook.add_bullet("DECLINE when hour < 1", "n", status="candidate", origin=origin)
+    mine = playbook.add_bullet("APPROVE when hour < 1", "n", status="candidate", origin=origin)
     other = playbook.add_bullet("DECLINE when hour < 2", "n", status="candidate")
     yes = {"approve": True, "why": "checked"}
     assert sent(client, f"/review/{other}", yes, "analyst").status_code == 403
