@@ -10,6 +10,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,6 +30,7 @@ from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidDataset
+from acegraph.state.values.verdict import other
 
 PROOFS: Final = ("noise", "shuffles", "streams", "credit", "drift", "growth", "delay")
 NOISE: Final = (0.0, 0.1, 0.2, 0.3)
@@ -63,11 +65,34 @@ def balanced(runs: Sequence[Run]) -> tuple[float, str]:
     return figure.mean, f"balanced accuracy {figure.mean:.3f} {interval}"
 
 
+def with_label_noise(split: Split, share: float, seed: int) -> Split:
+    """The split with this share of its training labels wrong; test labels stay right."""
+    rng = np.random.default_rng([seed, 31])
+    is_wrong = rng.permutation(len(split.train)) < round(share * len(split.train))
+    train: list[Item] = [
+        {**item, "answer": other(item["answer"])} if wrong else item
+        for item, wrong in zip(split.train, is_wrong, strict=True)
+    ]
+    return replace(split, train=train)
+
+
+def with_shuffled_labels(split: Split, seed: int) -> Split:
+    """The split with all labels assigned at random: then there is nothing to learn."""
+    rng = np.random.default_rng([seed, 32])
+    return replace(split, train=shuffled(split.train, rng), test=shuffled(split.test, rng))
+
+
+def shuffled(items: Sequence[Item], rng: np.random.Generator) -> list[Item]:
+    """The items with each other's labels."""
+    labels = [items[i]["answer"] for i in rng.permutation(len(items))]
+    return [{**item, "answer": label} for item, label in zip(items, labels, strict=True)]
+
+
 def noise_curve(splits: Sequence[Split]) -> Iterator[str]:
     """What wrong training labels cost; the test labels are right."""
     clean = 0.0
     for share in NOISE:
-        noisy = ((s.with_label_noise(share, i), i) for i, s in enumerate(splits))
+        noisy = ((with_label_noise(s, share, i), i) for i, s in enumerate(splits))
         mean, words = balanced([run for run, _ in side_by_side(decided_frozen, noisy)])
         clean = clean or mean
         yield f"label noise {100 * share:3.0f} %: {words}, lost {100 * (clean - mean):.1f} points"
@@ -75,7 +100,7 @@ def noise_curve(splits: Sequence[Split]) -> Iterator[str]:
 
 def shuffles(splits: Sequence[Split]) -> Iterator[str]:
     """What is learned from labels that are dealt out at random: it should be nothing."""
-    shuffled = ((s.with_shuffled_labels(i), i) for i, s in enumerate(splits))
+    shuffled = ((with_shuffled_labels(s, i), i) for i, s in enumerate(splits))
     results = list(side_by_side(decided_frozen, shuffled))
     active = sum(bullets > 0 for _, bullets in results)
     words = balanced([run for run, _ in results])[1]
@@ -108,7 +133,7 @@ def learned_from_noise(items: Sequence[Item] | None, seed: int) -> tuple[str, bo
     chosen = rng.permutation(len(items or ()))[:n]
     rows = [items[i] for i in chosen] if items else WORLDS[name].train(n, seed)
     pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
-    pipeline.train_online(Split(rows, []).with_shuffled_labels(seed).train)
+    pipeline.train_online(with_shuffled_labels(Split(rows, []), seed).train)
     changes = pipeline.playbook.history()
     return name, any(row["status"] == "active" for row in changes)
 

@@ -1,7 +1,7 @@
-"""Splits of labelled rows into training and test, and labels that are made worse on purpose.
+"""Splits of labelled rows into training and test; a test row that repeats one to learn from is not
+tested on.
 
-A test row that repeats a training row is left out. Label noise and shuffled labels show what
-learning achieves with bad labels. It does not train: graph/training does.
+It does not train: graph/training does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,6 @@ from acegraph.state.task.task import Task
 from acegraph.state.values.notation import written
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import Scalar, is_derived
-from acegraph.state.values.verdict import other
 
 
 @dataclass(frozen=True)
@@ -53,21 +52,6 @@ class Split:
                 f"all {len(self.test)} test rows have the same label; more rows, or another "
                 "--train and --test, are wanted"
             )
-
-    def with_label_noise(self, share: float, seed: int) -> "Split":
-        """The split with this share of its training labels wrong; test labels stay right."""
-        rng = np.random.default_rng([seed, 31])
-        is_wrong = rng.permutation(len(self.train)) < round(share * len(self.train))
-        train: list[Item] = [
-            {**item, "answer": other(item["answer"])} if wrong else item
-            for item, wrong in zip(self.train, is_wrong, strict=True)
-        ]
-        return replace(self, train=train)
-
-    def with_shuffled_labels(self, seed: int) -> "Split":
-        """The split with all labels assigned at random: then there is nothing to learn."""
-        rng = np.random.default_rng([seed, 32])
-        return replace(self, train=_shuffled(self.train, rng), test=_shuffled(self.test, rng))
 
 
 def random_splits(
@@ -169,8 +153,3 @@ def _numbers_rows(values: Sequence[Scalar]) -> bool:
     if len(numbers) == len(values):
         return bool(np.median(np.diff(np.sort(numbers))) == 1)
     return all(isinstance(value, str) for value in values)
-
-
-def _shuffled(items: Sequence[Item], rng: np.random.Generator) -> list[Item]:
-    labels = [items[i]["answer"] for i in rng.permutation(len(items))]
-    return [{**item, "answer": label} for item, label in zip(items, labels, strict=True)]

@@ -16,7 +16,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
-from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY, words_in
+from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.nodes.text.reader import read_text
 from acegraph.state import parse_condition
@@ -114,8 +114,7 @@ def _without_number(pair: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _states_a_field(pair: str) -> bool:
-    words = words_in(pair)
-    return any(pattern.may_match(pair, words) for pattern in (MONEY, *FIELD_PATTERNS))
+    return any(one.pattern.search(pair) for one in (MONEY, *FIELD_PATTERNS))
 
 
 def _stated_fields(text: str) -> Fields:

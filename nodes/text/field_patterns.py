@@ -16,36 +16,22 @@ _DIGITS = (
     r"|\d{1,3}(?:[\u00a0\u202f'’]\d{3}){1,4}(?:[.,]\d{1,2})?"
     r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
 )
-# Beside a unit, a plain space may separate thousands too.
-_SPACED = r"[1-9]\d{0,2}(?: \d{3}){1,4}(?:[.,]\d{1,2})?"
-_MEASURE = rf"(?<![\d.,$€£¥])({_SPACED}|{_DIGITS})(?!\d)"
-_WORDS: Final = dict(
-    zip(
-        "zero one two three four five six seven eight nine ten eleven twelve".split(),
-        range(13),
-        strict=True,
-    )
-)
+_WORDS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_NUMBERS: Final = {**{word: number for number, word in enumerate(_WORDS)}, "a": 1, "an": 1}
 """Numbers that people write in words."""
 _WORD = rf"\b(?:{'|'.join(_WORDS)})"
-_COUNT = rf"((?<![\d.,:])(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,10}})|\bno|{_WORD})"
+_NONE = r"\b(?:no|without|never had)"
+_COUNT = rf"((?<![\d.,:])(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,10}})|{_NONE}|{_WORD})"
 _SPAN = rf"((?<![\d.,])(?:{_DIGITS})(?!\d)|{_WORD}|\ban?)"
-_UNITS = "minute|hour|day|week|month|year"
-_UNIT = rf"({_UNITS})s?"
+_UNIT = r"(minute|hour|day|week|month|year)s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
-_COUNTED = (
-    rf"\s?(?:%|(?:km|mi|kg|g|ml|l|m|x|pcs)\b|kilomet|miles?|times|items|people|points|{_UNITS})"
-)
-# Behind a currency, digits after a space are thousands if the sentence goes on plainly.
-_GOES_ON = r"(?=\s*(?:$|[.;:!?)]|,(?!\s?\d)|(?:at|for|from|in|on|to|via|by|with|and|using|now)\b))"
-_SCALED = r"(?:[\s-]?(k|mn?|thousands?|millions?))?"
+_CODE = r"(?:usd|eur|gbp)"
 _MONEY = (
-    r"(?:(?:\b[a-z]{1,2}\$|[$€£¥]|\b(?:usd|eur|gbp))\s?"
-    rf"(?<![\d.,])({_SPACED}(?!\d){_GOES_ON}|{_DIGITS})(?!\d){_SCALED}(?:\b|(?=(?:usd|eur|gbp)\b))"
-    rf"|{_MEASURE}{_SCALED}\s?"
+    rf"(?:(?:\b[a-z]{{1,2}}\$|[$€£¥]|\b{_CODE})\s?(?<![\d.,])({_DIGITS})(?!\d)(?:\b|(?={_CODE}\b))"
+    rf"|(?<![\d.,$€£¥])({_DIGITS})(?!\d)\s?"
     # In "card 4242 $500" the sign belongs to the number after it.
-    r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars?|euros?|pounds)\b))"
+    rf"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:{_CODE}|dollars?|euros?|pounds)\b))"
 )
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
@@ -55,20 +41,12 @@ _AGED = (
     r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
 )
 _NOT_EXACT = r"(?!\s+and\s)"  # "2 years and 3 months"
-_AGE_HINT = rf"[\s-](?<=\w[\s-]){_UNIT}\b"
 _OPENED = r"(?:opened|created|registered|joined|signed up)"
-_DISPUTE = r"(?:disputes?|chargebacks?|fraud reports?|complaints?)\b"
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
-_COUNT_WORDS: Final = {**_WORDS, "no": 0, "a": 1, "an": 1}
 _CONTEXT: Final = 45
 """So many letters before and after an amount tell what it is the amount of."""
 _USUAL = r"(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b"
 _KEPT = r"(?:limit|balance|fee|salary|income|refund|discount|cashback|overdraft|budget|rate)"
-# Of a price for each of these nobody pays the price itself.
-_PER = (
-    r"\s?(?:/|\bper\s|\ban?\s)\s?"
-    r"(?:lit(?:er|re)|l|ml|gallon|gal|kilo(?:gram)?|kg|g|lb|pound|ounce|oz|kwh|mile|km)\b"
-)
 _BEFORE: Final = {
     "usual_amount": rf"\b{_USUAL}[^.;,$€£\d]{{0,25}}$",
     "": (
@@ -80,31 +58,18 @@ _BEFORE: Final = {
 }
 _AFTER: Final = {
     "usual_amount": rf"\s*(?:(?:is|are|was)\s+(?:the\s+|an?\s+)?{_USUAL}|on average\b)",
-    "": (
-        rf"{_PER}|\s*(?:(?:service\s+|credit\s+)?{_KEPT}\b|yesterday\b"
-        r"|last\s+(?:week|month|year|time)\b)"
-    ),
+    "": rf"\s*(?:(?:service\s+|credit\s+)?{_KEPT}\b|yesterday\b|last\s+(?:week|month|year|time)\b)",
     "now": r"\s*(?:now|this time)\b",
 }
 _ROLES: Final = tuple(
     (role, re.compile(_BEFORE[role], re.IGNORECASE), re.compile(_AFTER[role], re.IGNORECASE))
     for role in _BEFORE
 )
-_SCALE_WORD = (
-    r"(?:(?:hundred|thousand|million|billion|trillion|bn|bln|tn|mio|mln|mn|mm|mrd|mil|tsd|tausend|lakh"
-    r"|lac|crore)s?\b(?!['’])|(?-i:[Cc]rs?|grand|Grand(?!\s[A-Z]))\b)"
-)
-# Scripts without spaces put a word right before a number; only their numerals are a part of it.
-_WITHOUT_SPACES = r"\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af"
-_TORN_BEFORE = re.compile(
-    rf"[^\W_{_WITHOUT_SPACES}]$|[十百千万萬億亿兆]$|e[+-]$|\d[.,'’`´·^*_]$|\d\s?{_SCALE_WORD}\s*$",
-    re.IGNORECASE,
-)
+_SCALE = r"(?:[kmb]|bn|mn|mm|mio|mrd|hundred|grand|(?:thousand|million|billion|trillion)s?)\b"
+_TORN_BEFORE = re.compile(rf"[^\W_]$|\d[^\w\s]$|e[+-]$|\d\s?{_SCALE}\s*$", re.IGNORECASE)
 _PERHAPS_THOUSANDS = re.compile(r"(?<!\d)\d{1,3}\s+$")
 _TORN_AFTER = re.compile(
-    rf"[.,'’`´·^*_]\d|\s?[-–]\d|[-–]\s?\d|\s[-–]\s(?:{_DIGITS})(?![\d.:/]\d){_GOES_ON}"
-    rf"|,\s+000\b|\s+\d{{3}}(?!\d|{_COUNTED})|[\s-]?{_SCALE_WORD}",
-    re.IGNORECASE,
+    rf"[.,'’`´·^*_]\d|\s?[-–]\s?\d|,\s+000\b|\s+\d{{3}}(?!\d)|[\s-]?{_SCALE}", re.IGNORECASE
 )
 """What stands beside an amount that is only a part of a number: 1e6, 9 Mio."""
 _DENIED = re.compile(r"(?:\b(?:not|never)|n['’]t)\s+(?:\w{1,20}\s+)?$", re.IGNORECASE)
@@ -117,55 +82,44 @@ class FieldPattern(NamedTuple):
     field: str
     pattern: re.Pattern[str]
     convert: Callable[[re.Match[str]], Scalar]
-    words: frozenset[str] = frozenset()
-    """Small letters of which a text that matches has at least one: to look for them is faster."""
-    hint: re.Pattern[str] | None = None
-    """A part of the pattern, for the same reason: one that starts with few letters is found
-    faster."""
 
-    def may_match(self, text: str, words: frozenset[str]) -> bool:
-        """Whether the pattern has to be tried on a text that has these of all `words`."""
-        if self.hint is not None:
-            return self.hint.search(text) is not None
-        return not words.isdisjoint(self.words)
+
+def amounts_in(text: str) -> Iterator[tuple[str, float | None, re.Match[str]]]:
+    """The amounts of a text, each with what it is: "amount", "now" where several are told apart,
+    "usual_amount", or empty where it is a fee, a limit, an earlier payment or one end of a range.
+
+    None stands for an amount of which it is unclear which number is meant.
+    """
+    done = 0
+    for match in (*MONEY.pattern.finditer(text), None):
+        for unread in _UNREAD_MONEY.finditer(text, done, match.start() if match else len(text)):
+            yield _role_of(unread)[0], None, unread
+        if match:
+            role, is_unclear = _role_of(match)
+            yield role, None if is_unclear else money(match), match
+            done = match.end()
 
 
 def money(match: re.Match[str]) -> float:
     """The amount in a match of `MONEY`."""
-    digits, scale = match[1] or match[3], (match[2] or match[4] or "").lower()
-    return _value(digits) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
+    return _value(match[1] or match[2])
 
 
-def money_in(text: str) -> Iterator[re.Match[str]]:
-    """The amounts of a text, those that cannot be read included."""
-    done = 0
-    for match in MONEY.pattern.finditer(text):
-        yield from _UNREAD_MONEY.finditer(text, done, match.start())
-        yield match
-        done = match.end()
-    yield from _UNREAD_MONEY.finditer(text, done)
-
-
-def amount_role(match: re.Match[str]) -> tuple[str, bool]:
-    """What an amount is by the words round it: "amount", "now" where several are told apart,
-    "usual_amount", or empty where it is a fee, a limit, an earlier payment or one end of a range;
-    and whether it is unclear which number is meant: where it is no amount, that does not matter.
+def _role_of(match: re.Match[str]) -> tuple[str, bool]:
+    """What an amount is by the words round it, and whether it is a part of another number, or may
+    be one in thousands, as 9.000: where it is no amount, that does not matter.
     """
     before = match.string[max(0, match.start() - _CONTEXT) : match.start()]
     after = match.string[match.end() : match.end() + _CONTEXT]
     found = (r for r, lead, follow in _ROLES if lead.search(before) or follow.match(after))
     role = next(found, "amount")
-    if match.re is _UNREAD_MONEY:
-        return role, True
-    return role, role in ("amount", "now") and _is_unclear(match, before, after)
-
-
-def _is_unclear(match: re.Match[str], before: str, after: str) -> bool:
-    """Whether an amount is a part of another number, or may be one in thousands, as 9.000."""
+    if match.re is _UNREAD_MONEY or role not in ("amount", "now"):
+        return role, False
     if match[1]:  # a currency stands before it
-        return bool(_TORN_AFTER.match(after)) or may_be_thousands(match[1], ".")
-    is_group = re.match(r"\d{3}(?!\d)", match[3]) and _PERHAPS_THOUSANDS.search(before)
-    return bool(is_group or _TORN_BEFORE.search(before)) or may_be_thousands(match[3], ".")
+        return role, bool(_TORN_AFTER.match(after)) or may_be_thousands(match[1], ".")
+    is_group = re.match(r"\d{3}(?!\d)", match[2]) and _PERHAPS_THOUSANDS.search(before)
+    is_torn = is_group or _TORN_BEFORE.search(before)
+    return role, bool(is_torn) or may_be_thousands(match[2], ".")
 
 
 def states(match: re.Match[str]) -> bool:
@@ -177,8 +131,8 @@ def states(match: re.Match[str]) -> bool:
 
 
 def _value(digits: str) -> float:
-    if digits.lower() in _COUNT_WORDS:
-        return float(_COUNT_WORDS[digits.lower()])
+    if digits.lower() in _NUMBERS:
+        return float(_NUMBERS[digits.lower()])
     number = written_number(digits)
     return float(digits.replace(",", "")) if number is None else number
 
@@ -188,8 +142,8 @@ def _number(match: re.Match[str]) -> float:
 
 
 def _count(match: re.Match[str]) -> int:
-    word = match[1].lower()
-    return _COUNT_WORDS[word] if word in _COUNT_WORDS else int(word.replace(",", ""))
+    digits = match[1].replace(",", "")
+    return int(digits) if digits.isdecimal() else _NUMBERS.get(digits.lower(), 0)
 
 
 def _clock(match: re.Match[str]) -> int:
@@ -214,14 +168,6 @@ def _days_as_customer(match: re.Match[str]) -> float | None:
     return None if is_past and not re.search(_OPENED, match[0], re.IGNORECASE) else _days(match)
 
 
-def _days_since(match: re.Match[str]) -> float:
-    return float(match[1].lower() == "yesterday")
-
-
-def _none(_: re.Match[str]) -> int:
-    return 0
-
-
 def _stars(match: re.Match[str]) -> float | None:
     return stars if (stars := _number(match)) <= 5 else None
 
@@ -234,136 +180,77 @@ def _place(match: re.Match[str]) -> str:
     return match[1]
 
 
-def _pattern(
-    field: str,
-    pattern: str,
-    convert: Callable[[re.Match[str]], Scalar],
-    words: str = "",
-    hint: str = "",
-) -> FieldPattern:
+def _pattern(field: str, pattern: str, convert: Callable[[re.Match[str]], Scalar]) -> FieldPattern:
     """A compiled pattern; only places depend on capital letters."""
     flags = re.NOFLAG if convert is _place else re.IGNORECASE
-    part = re.compile(hint, flags) if hint else None
-    return FieldPattern(field, re.compile(pattern, flags), convert, frozenset(words.split()), part)
+    return FieldPattern(field, re.compile(pattern, flags), convert)
 
 
-_EVENT_WORDS: Final = "transaction purchase payment charge attempt order authori"
-MONEY: Final = _pattern("amount", _MONEY, money, "$ € £ ¥ usd eur gbp dollar pounds")
+MONEY: Final = _pattern("amount", _MONEY, money)
 _UNREAD_MONEY: Final = re.compile(
-    rf"[$€£¥]\s?\d+|\b(?:usd|eur|gbp)\s?\d+|\d\s?{_SCALE_WORD}\.?\s?"
-    r"(?:[$€£¥]|(?:usd|eur|gbp|dollars?|euros?|pounds)\b)",
+    rf"[$€£¥]\s?\d+|\b{_CODE}\s?\d+"
+    rf"|\d[\s-]?[^\W\d]{{1,9}}\.?\s?(?:[$€£¥]|(?:{_CODE}|dollars?|euros?|pounds)\b)",
     re.IGNORECASE,
 )
 """What is an amount, too, where `MONEY` does not read it: $390B, 9 Mio. USD."""
 
 
 FIELD_PATTERNS: Final = (
-    _pattern(
-        "hour",
-        r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b",
-        _twelve_hour_clock,
-        hint=r"\d\s?[ap]\.?m\b",
-    ),
-    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock, hint=r":[0-5]\d\b"),
-    _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon, "midnight noon"),
+    _pattern("hour", r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b", _twelve_hour_clock),
+    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock),
+    _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon),
     _pattern(
         "account_age_days",
         rf"{_SPAN}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
         _days,
-        "old",
-    ),
-    _pattern(
-        "account_age_days",
-        rf"\b(?:account|profile)\b(?:\W{{1,3}}(?:was|is|has|been|only|just)){{0,3}}\W{{1,3}}"
-        rf"{_OPENED}\s+(?:only\s+|just\s+)?(today|yesterday)\b",
-        _days_since,
-        "today yesterday",
     ),
     _pattern(
         "account_age_days",
         rf"\b(?:account|profile)\b{_AGED}{_SPAN}[\s-]{_UNIT}\b{_NOT_EXACT}",
         _days,
-        hint=_AGE_HINT,
     ),
     _pattern(  # "customer, 72 years old" is the age of a person
         "account_age_days",
         rf"\b(?:customer|user)\b{_AGED}{_COUNT}[\s-]{_UNIT}\b(?![\s-]old){_NOT_EXACT}",
         _days_as_customer,
-        "customer user",
     ),
-    _pattern(
-        "account_age_days",
-        rf"\b{_OPENED}\s+{_SPAN}\s+{_UNIT}\s+ago",
-        _days,
-        "ago",
-    ),
+    _pattern("account_age_days", rf"\b{_OPENED}\s+{_SPAN}\s+{_UNIT}\s+ago", _days),
     _pattern(
         "merchant_rating",
         r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:[.,]\d{1,9})?)"
         r"(?![\d%]|[.,]\d|\s?(?:/|of|out of)\s?10)",
         _stars,
-        "rated rating",
     ),
     _pattern(
         "merchant_rating",
         r"(?<![\d.,/])(\d(?:[.,]\d{1,9})?)\s?(?:/\s?5|out of 5|[\s-]stars?)(?![\d/])(?!\s+hotel)",
         _stars,
-        "/ out star",
     ),
     _pattern(
-        "tx_last_hour",
-        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
-        _count,
-        _EVENT_WORDS,
+        "tx_last_hour", rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b", _count
     ),
     _pattern(
         "tx_last_day",
         rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
         _count,
-        _EVENT_WORDS,
     ),
-    _pattern(
-        "failed_attempts",
-        rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+",
-        _count,
-        "failed declined unsuccessful",
-    ),
+    _pattern("failed_attempts", rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
     _pattern(
         "past_disputes",
-        rf"{_COUNT}\s+(?:\w+\s+)?{_DISPUTE}",
+        rf"{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
         _count,
-        "dispute chargeback report complaint",
-    ),
-    _pattern(
-        "past_disputes",
-        rf"\b(?:without|never had|not had|n['’]t had)\s+(?:an?\s+|any\s+|past\s+)?{_DISPUTE}",
-        _none,
-        "dispute chargeback report complaint",
     ),
     _pattern(
         "distance_km",
-        rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b",
+        rf"(?<![\d.,$€£¥])(?<!\d )({_DIGITS})(?!\d)\s?(km|kilomet(?:er|re)s?|miles?|mi)\b",
         _kilometres,
-        hint=r"\d\s?(?:k|mi)",
     ),
     _pattern(
         "ip_country",
         rf"\b(?:IP|[Ll]ogin|[Ll]ogged in|[Cc]onnect\w+)\b[^.;,]{{0,20}}?{_FROM}",
         _place,
-        "ip log connect",
     ),
     _pattern(
-        "card_country",
-        rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?{_FROM}",
-        _place,
-        "card customer",
+        "card_country", rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?{_FROM}", _place
     ),
 )
-_ALL_WORDS: Final = frozenset[str]().union(*(p.words for p in (MONEY, *FIELD_PATTERNS)))
-
-
-def words_in(text: str) -> frozenset[str]:
-    """Which words of all patterns a text has; of a text with other letters it may have them all."""
-    if not text.isascii():  # others have several small forms
-        return _ALL_WORDS
-    return frozenset(filter(text.lower().__contains__, _ALL_WORDS))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from acegraph.nodes.text import field_patterns
+from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, amounts_in, states
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.state import Transaction
 from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
@@ -72,12 +72,10 @@ def read_exposed_fields(text: str) -> Fields:
     """
     text = without_quotes(text[:_READ_AT_MOST])
     fields = {**_read_pairs(text), **read_text(text)}
-    roles = _amounts_by_role(text)
-    clear = [
-        found for role in ("now", "amount") for found in roles[role] if found.value is not None
-    ]
-    if may_be_paid := clear or roles[""]:
-        fields["amount"] = max(float(found.value or 0) for found in may_be_paid)
+    amounts = [(role, value) for role, value, _ in amounts_in(text)]
+    clear = [value for role, value in amounts if role in ("now", "amount") and value is not None]
+    if may_be_paid := clear or [value or 0.0 for role, value in amounts if not role]:
+        fields["amount"] = max(may_be_paid)
     return _with_ratio(fields)
 
 
@@ -109,16 +107,14 @@ def find(text: str) -> tuple[Found, ...]:
 
 
 def _find(text: str) -> Iterator[Found]:
-    words = field_patterns.words_in(text)
-    if field_patterns.MONEY.may_match(text, words):
-        yield from _amounts(text)
+    yield from _amounts(text)
     seen = set()
-    for stated in field_patterns.FIELD_PATTERNS:
-        if stated.field in seen or not stated.may_match(text, words):
+    for field, pattern, convert in FIELD_PATTERNS:
+        if field in seen:
             continue
-        if match := next(filter(field_patterns.states, stated.pattern.finditer(text)), None):
-            seen.add(stated.field)
-            yield Found(stated.field, stated.convert(match), match.start(), match.end())
+        if match := next(filter(states, pattern.finditer(text)), None):
+            seen.add(field)
+            yield Found(field, convert(match), match.start(), match.end())
     for mention in mentions(text):
         end = mention.start + len(mention.phrase)
         if mention.group == "flag":
@@ -132,23 +128,15 @@ def _amounts(text: str) -> Iterator[Found]:
 
     If that one is unclear, nobody knows the amount of the payment: it is none.
     """
-    roles = _amounts_by_role(text)
-    for role in ("now", "amount", "usual_amount"):
-        yield from roles[role]
-
-
-def _amounts_by_role(text: str) -> dict[str, list[Found]]:
-    """The amounts by what they are; those of which it is unclear which number is meant come first,
-    without a value.
-    """
-    roles: dict[str, list[Found]] = {role: [] for role in ("now", "amount", "usual_amount", "")}
-    for match in field_patterns.money_in(text):
-        role, is_unclear = field_patterns.amount_role(match)
-        name = "amount" if role == "now" else role
-        value = None if is_unclear else field_patterns.money(match)
-        found = Found(name, value, match.start(), match.end())
-        roles[role].insert(0, found) if is_unclear else roles[role].append(found)
-    return roles
+    found = list(amounts_in(text))
+    for wanted in ("now", "amount", "usual_amount"):
+        name = "amount" if wanted == "now" else wanted
+        same = [
+            Found(name, value, match.start(), match.end())
+            for role, value, match in found
+            if role == wanted
+        ]
+        yield from sorted(same, key=lambda one: one.value is not None)
 
 
 def amount_is_unclear(text: str) -> bool:

@@ -28,17 +28,18 @@ _ORDER: Final = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": op
 _EQUALITY: Final = ("is", "is not")
 _PRESENCE: Final = ("is missing", "is known")
 MENTIONS: Final = "mentions"
-_BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*+")
+_QUOTED: Final = r'"(?:[^"\\]|\\.)*+"'
 # A comma separates thousands: "3,5" is not a number here, and must not be read as 35.
-_NUMBER = re.compile(
-    r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
+_NUMBER: Final = r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?"
+_TEST = re.compile(
+    rf"(?P<field>{_QUOTED}|{_BARE_FIELD.pattern})\s*"
+    r"(?P<op><=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b|mentions\b)\s*"
+    rf"(?P<value>{_QUOTED}|{_NUMBER}|(?:true|false)\b)?"
+    r"(?:\s*,?\s*\band\s+(?=\S)|\s*\.?\s*$)",
+    re.IGNORECASE,
 )
-_FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
-_OPERATOR = re.compile(
-    r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b|mentions\b", re.IGNORECASE
-)
-_COMPARED = re.compile(r"(?:<=|>=|<|>|=)\s*([^\s=]\S*)")
+_COMPARED = re.compile(r"(?:<=|>=|<|>|=)\s*[^\s=]")
 OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
 
@@ -208,18 +209,17 @@ class Condition:
         opening = OPENING.match(text)
         if not opening:
             raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
-        rest, comparisons = text[opening.end() :].strip(), []
-        while True:
-            comparison, rest = _read_comparison(rest)
-            comparisons.append(comparison)
-            if len(comparisons) > MAX_COMPARISONS:
-                raise InvalidCondition(f"a condition has at most {MAX_COMPARISONS} comparisons")
-            if rest in ("", "."):
-                return cls(tuple(comparisons), parse_verdict(opening[1]))
-            joint = re.match(r"\s*,?\s*and\s+", rest, re.IGNORECASE)
-            if not joint:
-                raise InvalidCondition(f"not a condition: cannot read {rest[:40]!r}")
-            rest = rest[joint.end() :]
+        at, comparisons = opening.end(), []
+        while at < len(text) or not comparisons:
+            test = _TEST.match(text, at)
+            if not test:
+                raise InvalidCondition(
+                    "not a condition: a field and a number, true, false or a word in quotes, "
+                    f'as "NG", wanted at {text[at : at + 40]!r}'
+                )
+            comparisons.append(_read_comparison(test))
+            at = test.end()
+        return cls(tuple(comparisons), parse_verdict(opening[1]))
 
     def to_json(self) -> ConditionData:
         """The condition as it is stored."""
@@ -257,19 +257,9 @@ def stated_condition(text: str) -> Condition | None:
     """The condition that a person's text states, None of prose; what only reads like a condition is
     refused, since nobody would use it.
     """
-    condition, opening = parse_condition(text), OPENING.match(text)
-    compared = _COMPARED.search(text, opening.end()) if opening else None
-    if condition or not compared:
-        return condition
-    value = compared[1].rstrip(".,")
-    number = re.sub(r"[^\d.-]", "", value)
-    if number and not _NUMBER.fullmatch(value):
-        raise InvalidCondition(f"reads like a condition, but {value!r} is no value: write {number}")
-    try:
-        return Condition.parse(text)
-    except InvalidCondition as error:
-        why = str(error).removeprefix("not a condition: ")
-        raise InvalidCondition(f"reads like a condition, but {why}") from None
+    opening = OPENING.match(text)
+    is_meant = opening and _COMPARED.search(text, opening.end())
+    return Condition.parse(text) if is_meant else parse_condition(text)
 
 
 def is_meant_as_condition(text: str) -> bool:
@@ -301,34 +291,19 @@ def written_field(name: str) -> str:
     return name if is_bare else json.dumps(name, ensure_ascii=False)
 
 
-def _read_comparison(text: str) -> tuple[Comparison, str]:
-    name, rest = _take(text, (_QUOTED, _BARE_FIELD), "a field")
-    op, rest = _take(rest, (_OPERATOR,), "a comparison")
-    op = " ".join(op.lower().split())
-    op = _ALIASES.get(op, op)
-    field = str(_read_value(name)) if name.startswith('"') else name
-    if op in _PRESENCE:
-        return Comparison(field, op), rest
-    word, rest = _take(
-        rest, (_QUOTED, _NUMBER, _FLAG), 'a number, true, false or a word in quotes, as "NG",'
-    )
-    return Comparison(field, op, _read_value(word)), rest
-
-
-def _take(text: str, patterns: tuple[re.Pattern[str], ...], wanted: str) -> tuple[str, str]:
-    for pattern in patterns:
-        if match := pattern.match(text):
-            return match[0], text[match.end() :].strip()
-    raise InvalidCondition(f"not a condition: {wanted} wanted at {text[:40]!r}")
+def _read_comparison(test: re.Match[str]) -> Comparison:
+    field, word, op = test["field"], test["value"], test["op"].lower()
+    name = str(_read_value(field)) if field.startswith('"') else field
+    return Comparison(name, _ALIASES.get(op, op), None if word is None else _read_value(word))
 
 
 def _read_value(word: str) -> Scalar:
-    if word.lower() in ("true", "false"):
-        return word.lower() == "true"
-    plain = word.replace(",", "")
+    plain = word.lower().replace(",", "")
     try:
         if word.startswith('"'):
             return str(json.loads(word))
+        if plain in ("true", "false"):
+            return plain == "true"
         return int(plain) if plain.lstrip("-").isdigit() else float(plain)
     except ValueError as error:  # a bad escape, or a number of thousands of digits
         raise InvalidCondition(f"not a condition: {error}") from None

@@ -72,14 +72,6 @@ def test_time_order_needs_a_time() -> None:
         moments_of(rows)
 
 
-def test_label_noise_turns_its_share_of_training_labels_and_no_test_label() -> None:
-    rows = items(100)
-    noisy = Split(rows[:60], rows[60:]).with_label_noise(0.2, 1)
-    changed = [a["answer"] != b["answer"] for a, b in zip(rows[:60], noisy.train, strict=True)]
-    assert sum(changed) == 12
-    assert noisy.test == rows[60:]
-
-
 @pytest.mark.parametrize(
     ("words", "why"),
     [
