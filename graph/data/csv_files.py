@@ -12,8 +12,7 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -25,14 +24,9 @@ if TYPE_CHECKING:
 
 _BLANK: Final = ' ,;|"\t\r\n'
 _GZIP: Final = b"\x1f\x8b"
-_SEPARATOR = re.compile(r"\s*\"?sep=(.)\"?[ ,;\t]*\r?\n")
-"""The first line by which Excel says what separates the columns."""
 _BINARY: Final = {
     b"PAR1": "a Parquet file; write it as CSV, as pandas.read_parquet(FILE).to_csv(OUT)",
     b"PK\x03\x04": "an Excel workbook or a zip archive; save the sheet as CSV, or unpack the file",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
-    b"SQLite format 3": "a SQLite database; write the table as CSV",
-    b"%PDF": "a PDF; get the table as CSV",
 }
 """How files begin that are no text, and what to do with them."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -77,86 +71,54 @@ def _encodings(data: bytes) -> Iterator[str]:
     """The encodings to try. Bytes that are UTF-8 are hardly ever anything else."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         yield "utf-16"
-    elif b"\x00" in data[:2_000]:  # UTF-16 without its mark: every other byte of letters is 0
-        yield "utf-16-be" if data[:1] == b"\x00" else "utf-16-le"
     else:
         yield "utf-8-sig"
         yield "cp1252"
 
 
 def find_delimiter(text: str) -> str:
-    """What separates the columns of a CSV: what Excel wrote, or the most frequent in the header."""
-    if said := _SEPARATOR.match(text):
-        return said[1]
+    """What separates the columns of a CSV: the most frequent in its header."""
     header = next((line for line in io.StringIO(text) if line.strip(_BLANK)), "")
     return max(",;\t|", key=header.count)
 
 
 def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """The columns of a CSV, and its rows, each with the number of its line."""
-    names, reader, above = _below_header(file, text)
-    lines = ((reader.line_num + above, row) for row in reader if row)
-    all_lines = cache(lambda: list(io.StringIO(text, newline="")))
-
-    def is_proper(first: int, last: int) -> bool:
-        return _is_proper("".join(all_lines()[first:last]), find_delimiter(text))
-
-    return names, _rows(lines, names, file, is_proper, reader.line_num + above)
+    names, reader = _below_header(file, text)
+    return names, _rows(reader, names, file)
 
 
 def read_header(file: Path, text: str) -> tuple[list[str], int]:
     """The columns of a CSV that begins like this, and after how many lines its rows begin."""
-    names, reader, above = _below_header(file, text)
-    return names, reader.line_num + above
+    names, reader = _below_header(file, text)
+    return names, reader.line_num
 
 
-def _below_header(file: Path, text: str) -> "tuple[list[str], Reader, int]":
-    """The columns of a CSV, a reader of the lines below them, and how many lines it never saw."""
-    said = _SEPARATOR.match(text)
-    table = io.StringIO(text[said.end() :] if said else text, newline="")
-    reader = csv.reader(table, delimiter=find_delimiter(text))
+def _below_header(file: Path, text: str) -> "tuple[list[str], Reader]":
+    """The columns of a CSV, and a reader of the lines below them; quoted cells end in a mark."""
+    lines = io.StringIO(text, newline="")
+    reader = csv.reader(lines, strict=True, delimiter=find_delimiter(text))
     try:
-        names = _column_names(next(filter(_width, reader), []), file)
+        return _column_names(next(filter(_width, reader), []), file), reader
     except csv.Error as error:
         raise InvalidDataset(f"{file}: not CSV: {error}") from None
-    return names, reader, 1 if said else 0
 
 
-def _rows(
-    lines: Iterable[tuple[int, list[str]]],
-    names: list[str],
-    file: Path,
-    is_proper: Callable[[int, int], bool],
-    before: int,
-) -> Iterator[tuple[int, dict[str, str]]]:
+def _rows(reader: "Reader", names: list[str], file: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows by the names of their columns; cells that a row lacks at its end are empty."""
+    number = 0
     try:
-        for number, (line, cells) in enumerate(lines, start=1):
+        for number, cells in enumerate(filter(None, reader), start=1):
             if any(map(str.strip, cells[len(names) :])):
                 raise InvalidDataset(
                     f"{file}: row {number} has {_width(cells)} cells, the header {len(names)}; "
                     "quote values that hold the delimiter, and name every column"
                 )
-            if any("\n" in cell for cell in cells) and not is_proper(before, line):
-                raise InvalidDataset(
-                    f"{file}: row {number} goes on to line {line}: a quotation mark is not closed"
-                )
-            before = line
-            yield line, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
+            yield reader.line_num, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
     except csv.Error as error:
-        raise InvalidDataset(f"{file}: not CSV: {error}") from None
-
-
-def _is_proper(lines: str, mark: str) -> bool:
-    """Whether each quotation mark that opens a cell is closed at the end of the cell; blanks may
-    follow.
-    """
-    plain = re.sub(rf'"[ \t]+(?=[{re.escape(mark)}\r\n]|$)', '"', lines)
-    try:
-        rows = list(csv.reader(plain.splitlines(True), strict=True, delimiter=mark))
-    except csv.Error:
-        return False
-    return sum(map(bool, rows)) == 1
+        raise InvalidDataset(
+            f"{file}: row {number + 1} is not CSV, as where a quotation mark is not closed: {error}"
+        ) from None
 
 
 def _column_names(header: Sequence[str], file: Path) -> list[str]:
