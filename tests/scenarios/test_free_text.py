@@ -6,16 +6,23 @@ import numpy as np
 import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph
-from acegraph.graph.data.declare import task_of
 from acegraph.graph.data.files import Item
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.known_rows import as_case
 from acegraph.nodes import Curator
-from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
+from acegraph.state import AceContext, BulletPlaybook, Field, InvalidSettings, Task
 
 EMBEDDED = AceContext(agent_model="embedded", reflector_model="embedded")
 HONEST = ["rent as agreed", "dinner on friday", "a birthday card", "gift for my sister", "shoes"]
 NODE = EMBEDDED.node
+TASK = Task(
+    "payments",
+    (
+        Field("paid", "number"),
+        Field("customer_id", "category", role="entity", entity="customer"),
+        Field("memo", "text"),
+    ),
+)
 
 
 def payments(n: int, seed: int) -> list[Item]:
@@ -34,7 +41,7 @@ def payments(n: int, seed: int) -> list[Item]:
 @pytest.fixture(scope="module")
 def learned() -> BulletPlaybook:
     pipeline = TrainingPipeline(context=EMBEDDED)
-    pipeline.train_offline(payments(150, seed=1))
+    pipeline.train_offline(payments(150, seed=1), TASK)
     return pipeline.playbook
 
 
@@ -77,7 +84,7 @@ def test_no_memo_gets_a_payment_approved(learned: BulletPlaybook, more: str) -> 
 def test_a_proposed_phrase_passes_the_same_gate(rule: str, acts: bool) -> None:
     playbook = BulletPlaybook()
     items = payments(150, seed=1)
-    task = playbook.set_task(task_of(items), NODE)
+    task = playbook.set_task(TASK, NODE)
     cases = [replace(as_case(item, task), id=item["id"]) for item in items]
     playbook.remember(cases, NODE)
     curated = Curator().curate(rule, NODE, playbook)
