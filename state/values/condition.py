@@ -209,7 +209,8 @@ class Condition:
         opening = OPENING.match(text)
         if not opening:
             raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
-        at, comparisons = opening.end(), []
+        at = opening.end()
+        comparisons: list[Comparison] = []
         while at < len(text) or not comparisons:
             test = _TEST.match(text, at)
             if not test:
