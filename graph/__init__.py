@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.feedback import feedback, feedback_many
     from acegraph.graph.operations.learning.background import learn_waiting
     from acegraph.graph.operations.learning.purge import purge
-    from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import replay
     from acegraph.graph.server.checkpoints import strict_serializer
     from acegraph.graph.tables.score import score, score_files
@@ -30,7 +29,6 @@ _HOMES = {
     "graph.operations.feedback": "feedback feedback_many",
     "graph.operations.learning.background": "learn_waiting",
     "graph.operations.learning.purge": "purge",
-    "graph.operations.reembed": "reembed",
     "graph.operations.replay": "replay",
     "graph.server.checkpoints": "strict_serializer",
     "graph.tables.score": "score score_files",
@@ -41,6 +39,6 @@ __getattr__, __dir__ = later(__name__, _HOMES)
 
 __all__ = [
     "Ruleset", "TrainingPipeline", "create_ace_graph", "create_fraud_tool", "feedback",
-    "feedback_many", "generate_transactions", "learn_waiting", "load_dataset", "purge", "reembed",
+    "feedback_many", "generate_transactions", "learn_waiting", "load_dataset", "purge",
     "replay", "score", "score_files", "strict_serializer",
 ]  # fmt: skip

@@ -214,16 +214,12 @@ class Bullets(PlaybookCache):
                 self._vectors.store(model, vectors)
 
     @retried
-    def replace_vectors(self, model: str, vectors: Mapping[str, Vector]) -> int:
-        """Store these vectors of texts instead of all that a model gave before; returns how many
-        were replaced.
-        """
+    def forget_vectors(self, model: str) -> int:
+        """Forget all vectors that a model gave, and say how many; a run fetches what it needs."""
         with self.writing():
-            replaced = self._vectors.forget(model)
-            if vectors:
-                self._vectors.store(model, vectors)
+            forgotten = self._vectors.forget(model)
             self._bullets.forget_vectors()
-        return replaced
+        return forgotten
 
     def tested_derived(self, node: str) -> frozenset[str]:
         """The derived fields that rules in memory test; nothing is read for the answer."""

@@ -72,7 +72,7 @@ class VectorStore:
             if len(sizes) > 1:
                 raise ModelAnswerInvalid(
                     f"{model} gave vectors of {sorted(sizes)} dimensions, which do not compare; "
-                    "acegraph.graph.reembed(playbook) replaces all"
+                    "playbook.forget_vectors(model) lets them be fetched anew"
                 )
             dialect = import_module(f"sqlalchemy.dialects.{writer.connection.dialect.name}")
             insert: sqlite.Insert | postgresql.Insert = dialect.insert(embeddings)

@@ -39,7 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "playbook sql": "acegraph playbook export --to sql",
     "playbook trial": "acegraph backtest ID",
     "prune": "acegraph erase --before TIME",
-    "reembed": "acegraph.graph.reembed(playbook) fetches the vectors anew in Python",
+    "reembed": "playbook.forget_vectors(MODEL) in Python; runs fetch what they need anew",
     "restore": "acegraph copy FROM TO brings a copy back into a new place",
     "users add": "acegraph users NAME --role ROLE",
     "users list": "acegraph users",
@@ -156,6 +156,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "graph": {
         "decide_many in acegraph.graph.operations.decide": "Decider",
+        "playbook.forget_vectors(MODEL)": "reembed",
         "acegraph.graph.data.synthetic": "Example",
         "acegraph.graph.metrics.intervals": "Estimate estimate",
         "acegraph.graph.metrics.paired": "PairedTest mcnemar",

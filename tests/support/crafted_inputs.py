@@ -462,7 +462,7 @@ NO_STRANGERS: Final = frozenset(
     "Reflection Selection Estimate Example Feedback FeedbackReport ModePlan MODES PairedTest Run "
     "Replay TrainingReport Bullet Field Policy "
     # Numbers, versions, times and files of the operator.
-    "as_of back_up bullets_at diff prune rollback verify replay reembed replaying estimate mcnemar "
+    "as_of back_up bullets_at diff prune rollback verify replay replaying estimate mcnemar "
     "try_bullet Trial learn_waiting LearnedLessons "
     "wilson_interval generate_transactions ScoreReport score_files".split()
 )

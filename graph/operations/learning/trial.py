@@ -8,7 +8,7 @@ the bullet with it and without it. A test that may be looked at after every pair
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal, Unpack
 
 import numpy as np
@@ -43,6 +43,7 @@ from acegraph.state.values.verdict import Verdict
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts
     from acegraph.state import BulletPlaybook
+    from acegraph.state.run.schema import RunSettings
 
 BORNE_OUT: Final = 1_000.0
 """Bets on the bullet must have multiplied their amount by this: a bullet that does not help gets
@@ -100,13 +101,25 @@ def try_bullet(
     """
     parts = gather_parts(playbook, context=context, **collaborators)
     bullet = playbook.get_bullet(bullet_id)
-    reader = _reader(parts, bullet)
-    trial = _RunningTrial(parts, bullet, reader, max_calls)
-    if bullet.status == "candidate" and (reason := trial.reason_to_wait()):
-        return Trial(bullet_id, "open", reason, bullet.status, reader)
+    settings = settle(playbook, parts.context.model_copy(update={"node": bullet.node}))
+    pairs = _Pairs(parts, bullet, settings, Ruleset.of(playbook, settings), max_calls)
+    trial = Trial(bullet_id, "open", "", bullet.status, _reader(parts, bullet))
+    if bullet.status == "candidate" and (reason := _reason_to_wait(parts, bullet)):
+        return replace(trial, reason=reason)
     with metered(Budget(max_calls)) as budget:
-        ended = trial.run(progress)
-    return replace(ended, calls=max(trial.asked, budget.total.calls))
+        outcome, reason = _outcome(pairs, progress)
+    gains = pairs.gains
+    trial = replace(
+        trial,
+        outcome=outcome,
+        reason=reason,
+        cases=len(gains),
+        gained=sum(gain > 0 for gain in gains),
+        lost=sum(gain < 0 for gain in gains),
+        evidence=multiplied(gains),
+        calls=max(pairs.asked, budget.total.calls),
+    )
+    return _concluded(trial, parts)
 
 
 def _reader(parts: Parts, bullet: Bullet) -> str:
@@ -126,119 +139,98 @@ def _reader(parts: Parts, bullet: Bullet) -> str:
     return reader
 
 
-class _RunningTrial:
-    def __init__(self, parts: Parts, bullet: Bullet, reader: str, max_calls: int) -> None:
-        self.parts, self.bullet, self.reader = parts, bullet, reader
-        self.playbook, self.max_calls = parts.playbook, max_calls
-        context = parts.context.model_copy(update={"node": bullet.node})
-        self.settings = settle(self.playbook, context)
-        self.ruleset = Ruleset.of(self.playbook, self.settings)
-        self.gains: list[float] = []
-        """What the bullet gained on each case, between -1 and 1."""
-        self.asked = 0
-        """How often an agent was asked; a custom one is counted by nobody else."""
+def _reason_to_wait(parts: Parts, bullet: Bullet) -> str:
+    """Why no trial may let the candidate act; empty if one may."""
+    screen = parts.curator.screen
+    if screen and (objection := screen(proposal_of(bullet, parts.playbook))):
+        return f"waits for a person: {objection.reason}"
+    return "" if WAITS_FOR in bullet.evidence else "waits for the approval of a person"
 
-    def reason_to_wait(self) -> str:
-        """Why no trial may let the candidate act; empty if one may."""
-        curator = self.parts.curator
-        objection = (
-            curator.screen(proposal_of(self.bullet, self.playbook)) if curator.screen else None
-        )
-        if objection:
-            return f"waits for a person: {objection.reason}"
-        return "" if WAITS_FOR in self.bullet.evidence else "waits for the approval of a person"
 
-    def run(self, progress: Callable[[str, int, int], None]) -> Trial:
-        """Decide case after case, until the pairs tell enough or no call is left."""
-        cases, failures = self._nearest_cases(), 0
-        for number, case in enumerate(cases):
-            left = min(len(cases) - number, self.max_calls - self.asked)
-            if ended := self._told(left):
-                return ended
-            progress("trial", number, len(cases))
-            try:
-                self.gains.append(self._gain(case))
-                failures = 0
-            except BudgetSpent:
-                break
-            except ModelError as error:  # a case that stays undecided tells nothing
-                failures += 1
-                if failures == _FAILURES:
-                    return self._ended("open", f"the model fails: {error}")
-        return self._told(0) or self._ended("open", "the cases and calls do not tell yet")
+def _outcome(pairs: _Pairs, progress: Callable[[str, int, int], None]) -> tuple[Outcome, str]:
+    """Decide case after case, until the pairs tell enough or no call is left."""
+    cases, failures = pairs.nearest_cases(), 0
+    for number, case in enumerate(cases):
+        if told := pairs.told(min(len(cases) - number, pairs.max_calls - pairs.asked)):
+            return told
+        progress("trial", number, len(cases))
+        try:
+            pairs.gains.append(pairs.gain(case))
+            failures = 0
+        except BudgetSpent:
+            break
+        except ModelError as error:  # a case that stays undecided tells nothing
+            failures += 1
+            if failures == _FAILURES:
+                return "open", f"the model fails: {error}"
+    return pairs.told(0) or ("open", "the cases and calls do not tell yet")
 
-    def _told(self, left: int) -> Trial | None:
-        """The end of the trial, if the pairs tell enough, or if no `left` pairs could."""
-        if multiplied(self.gains) >= BORNE_OUT:
-            return self._borne_out()
-        if multiplied([-gain for gain in self.gains]) >= REFUTED:
-            return self._refuted()
-        can_act = multiplied([*self.gains, *[1.0] * left]) >= BORNE_OUT
-        if not can_act and self.bullet.status == "candidate":
-            return self._ended("open", "what is left of cases and calls could not bear it out")
-        return None
 
-    def _borne_out(self) -> Trial:
-        if self.bullet.status == "active":
-            return self._ended("borne out", "it helps")
-        proof = self._ended("borne out", "")
+def _concluded(trial: Trial, parts: Parts) -> Trial:
+    """Do with the bullet what its trial says."""
+    told = (
+        f"of {trial.cases} labelled cases {trial.gained} were right only with it and {trial.lost} "
+        f"only without it ({trial.model})"
+    )
+    if trial.outcome == "refuted":
+        trial = replace(trial, status="retired", reason=f"a trial refuted it: {told}")
+        parts.playbook.set_status(trial.bullet_id, "retired", trial.reason, "curator")
+    elif trial.outcome == "borne out" and trial.status == "candidate":
+        trial = replace(trial, status="active", reason=f"a trial bore it out: {told}")
         evidence = {
-            "right": proof.gained,
-            "fires": proof.gained + proof.lost,
-            "cases": proof.cases,
-            "evidence": round(proof.evidence, 1),
-            "model": self.reader,
+            "right": trial.gained,
+            "fires": trial.gained + trial.lost,
+            "cases": trial.cases,
+            "evidence": round(trial.evidence, 1),
+            "model": trial.model,
         }
-        reason = f"a trial bore it out: {_in_words(proof)}"
-        self.parts.curator.bear_out(self.bullet.id, self.playbook, evidence, reason)
-        return self._ended("borne out", reason)
+        parts.curator.bear_out(trial.bullet_id, parts.playbook, evidence, trial.reason)
+    return trial
 
-    def _refuted(self) -> Trial:
-        reason = f"a trial refuted it: {_in_words(self._ended('refuted', ''))}"
-        self.playbook.set_status(self.bullet.id, "retired", reason, "curator")
-        return self._ended("refuted", reason)
 
-    def _ended(self, outcome: Outcome, reason: str) -> Trial:
-        return Trial(
-            self.bullet.id,
-            outcome,
-            reason,
-            self.playbook.get_bullet(self.bullet.id).status,
-            self.reader,
-            cases=len(self.gains),
-            gained=sum(gain > 0 for gain in self.gains),
-            lost=sum(gain < 0 for gain in self.gains),
-            evidence=multiplied(self.gains),
-        )
+@dataclass
+class _Pairs:
+    """Labelled cases that are decided with a bullet and without it."""
 
-    def _nearest_cases(self) -> list[Case]:
+    parts: Parts
+    bullet: Bullet
+    settings: RunSettings
+    ruleset: Ruleset
+    max_calls: int
+    gains: list[float] = field(default_factory=list)
+    """What the bullet gained on each case, between -1 and 1."""
+    asked: int = 0
+    """How often an agent was asked; a custom one is counted by nobody else."""
+
+    def told(self, left: int) -> tuple[Outcome, str] | None:
+        """The outcome, if the pairs tell enough, or if no `left` pairs could."""
+        if multiplied(self.gains) >= BORNE_OUT:
+            return "borne out", "it helps"
+        if multiplied([-gain for gain in self.gains]) >= REFUTED:
+            return "refuted", "it harms"
+        can_act = multiplied([*self.gains, *[1.0] * left]) >= BORNE_OUT
+        if can_act or self.bullet.status == "active":
+            return None
+        return "open", "what is left of cases and calls could not bear it out"
+
+    def nearest_cases(self) -> list[Case]:
         """Labelled cases, the nearest to the bullet first.
 
         The order follows from what the cases are about, never from their labels.
         """
         source = self.bullet.origin.get("decision")
-        cases = [case for case in self.playbook.cases(self.bullet.node) if case.id != source]
-        cases.sort(key=lambda case: text_hash(case.id))
+        known = self.parts.playbook.cases(self.bullet.node)
+        cases = sorted((c for c in known if c.id != source), key=lambda case: text_hash(case.id))
         cases = cases[:_MOST_COMPARED]
-        if not cases:
-            return []
-        model = self.parts.selectors.embedding(self.settings)
-        texts = [facts_text(_transaction(case)) for case in cases]
-        try:
-            kept_in = self.playbook if not self.settings["redact"] else None
-            vectors = finish(model.vectors([self.bullet.content, *texts], BLOCKING, kept_in))
-        except ModelError:
-            vectors = finish(EMBEDDED.vectors([self.bullet.content, *texts], BLOCKING))
-        rows = unit(np.stack(vectors))
+        texts = [self.bullet.content, *(facts_text(_transaction(case)) for case in cases)]
+        rows = unit(np.stack(finish(EMBEDDED.vectors(texts, BLOCKING))))
         return [cases[i] for i in np.argsort(-(rows[1:] @ rows[0]), kind="stable")]
 
-    def _gain(self, case: Case) -> float:
+    def gain(self, case: Case) -> float:
         """What the bullet gains on a case, by what the mistake would cost there."""
-        transaction = _transaction(case)
+        transaction, selectors = _transaction(case), self.parts.selectors
         selection = finish(
-            self.parts.selectors.select(
-                transaction, self.settings, self.playbook, case.id, BLOCKING
-            )
+            selectors.select(transaction, self.settings, self.parts.playbook, case.id, BLOCKING)
         )
         others = [b for b in selection.bullets if b.id != self.bullet.id]
         without_it, with_it = (
@@ -253,18 +245,11 @@ class _RunningTrial:
         if self.asked >= self.max_calls:
             raise BudgetSpent(f"the budget of {self.max_calls} calls is spent")
         self.asked += 1
-        name = self.settings["agent_model"]
         fields = fields_to_test(transaction)
         asked = Question(transaction, fields, tuple(shown), self.ruleset)
+        name = self.settings["agent_model"]
         return finish(self.parts.agent.decide_on(asked, BLOCKING, name)).decision
 
 
 def _transaction(case: Case) -> Transaction:
     return Transaction(case.text, dict(case.fields))
-
-
-def _in_words(trial: Trial) -> str:
-    return (
-        f"of {trial.cases} labelled cases {trial.gained} were right only with it and {trial.lost} "
-        f"only without it ({trial.model})"
-    )

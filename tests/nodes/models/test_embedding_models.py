@@ -15,13 +15,14 @@ from model_samples import (
     SUSPICIOUS,
     run_once,
 )
-from openai_server import Body, OpenAIServer, Response, embedded, failed, filled
+from openai_server import Body, OpenAIServer, Response, embedded, filled
 
-from acegraph.graph import TrainingPipeline, create_ace_graph, reembed
+from acegraph.graph import TrainingPipeline, create_ace_graph
 from acegraph.nodes import HybridSelector
+from acegraph.nodes.models import named
 from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.runtime.usage import Budget, metered
-from acegraph.state import BulletPlaybook, ModelError
+from acegraph.state import BulletPlaybook
 
 GIVEN = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
 NEAR = {"transaction": PROSE, "ground_truth": "DECLINE"}
@@ -120,19 +121,7 @@ def test_without_budget_for_another_model_only_rules_are_shown(
     assert [b.content for b in bullets] == [PROSE]
 
 
-def test_reembedding_that_fails_changes_nothing(
-    server: OpenAIServer, playbook: BulletPlaybook
-) -> None:
-    playbook.add_bullet(PROSE, NODE)
-    reembed(playbook, "another")
-    before = playbook.text_vectors("another", [PROSE])[PROSE].tolist()
-    server.on("embeddings", failed(401, "no"))
-    with pytest.raises(ModelError):
-        reembed(playbook, "another")
-    assert playbook.text_vectors("another", [PROSE])[PROSE].tolist() == before
-
-
-def test_reembedding_with_the_same_model_replaces_what_a_server_gave_wrongly(
+def test_what_a_server_gave_wrongly_is_forgotten_and_fetched_again(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path / 'ace.db'}"
@@ -145,14 +134,11 @@ def test_reembedding_with_the_same_model_replaces_what_a_server_gave_wrongly(
         run_once(graph, GIVEN)
         [warning] = run_once(graph, again)["warnings"]
         assert "gave vectors of [8, 64] dimensions" in warning
-        assert "acegraph.graph.reembed(playbook) replaces all" in warning
-        assert reembed(playbook, None) == 1  # this process forgets the old ones, too
+        assert "playbook.forget_vectors(model) lets them be fetched anew" in warning
+        model = named.embedding_model(None).name
+        assert playbook.forget_vectors(model) == 2  # this process forgets the old ones, too
         assert [b["id"] for b in run_once(graph, again)["bullets"]] == [prose]
         assert run_once(graph, GIVEN)["warnings"] == []
-        asked = len(_fetched(server))
-    with BulletPlaybook(url) as playbook:
-        assert reembed(playbook, None) == 1
-    assert _fetched(server)[asked:] == [PROSE]
 
 
 def test_it_is_said_when_most_selections_stay_empty(no_key: None, playbook: BulletPlaybook) -> None:

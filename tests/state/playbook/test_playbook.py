@@ -178,7 +178,8 @@ def test_vectors_of_two_models_are_kept_apart(playbook: BulletPlaybook) -> None:
     assert playbook.text_vectors("large", ["one"]) == {}
     playbook.store_text_vectors("large", {"one": np.array([3, 4, 5], np.float32)})
     assert playbook.text_vectors("small", ["one"])["one"].tolist() == [1, 2]
-    assert playbook.replace_vectors("large", {"one": np.array([6, 7], np.float32)}) == 1
+    assert playbook.forget_vectors("large") == 1
+    playbook.store_text_vectors("large", {"one": np.array([6, 7], np.float32)})
     assert playbook.text_vectors("large", ["one"])["one"].tolist() == [6, 7]
 
 
