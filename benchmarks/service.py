@@ -1,7 +1,7 @@
 """What a batch is worth: decisions a second by single invokes, and through the service's route.
 
 Frozen decisions on SQLite and on PostgreSQL, by one process and by two, and with learning; the CPU
-of a decision, how long the ledger is locked for it, and what share of the latency writers wait.
+of a decision, and what share of the latency writers wait.
 
     python benchmarks/service.py
 """
@@ -30,7 +30,6 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transact
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook, verify
-from acegraph.state.database.writer import Draft
 
 BATCH = 250
 Figures = dict[str, float]
@@ -136,30 +135,6 @@ class Watcher(threading.Thread):
         self.join()
 
 
-def held_ms(url: str) -> float:
-    """How long one statement that appends a batch locks the ledger, for each decision."""
-    with BulletPlaybook(url) as playbook:
-        database = playbook.database
-        taken: list[float] = []
-        write = database.write_draft
-
-        def timed(draft: Draft) -> bool:
-            began = time.perf_counter()
-            done = write(draft)
-            taken.append(time.perf_counter() - began)
-            return done
-
-        database.write_draft = timed  # type: ignore[method-assign]
-        settings = ServiceSettings(learn=False, without_users=True)
-        with TestClient(create_service(settings, playbook)) as client:
-            for part in range(5):
-                given = payments(f"held{part}", BATCH)
-                for one in given:
-                    one.pop("answer")
-                client.post("/decisions", json=given)
-    return 1e3 * sorted(taken)[len(taken) // 2] / BATCH
-
-
 def batch_and_single(pool: Pool, url: str, few: int, many: int, turns: range) -> dict[str, Figures]:
     """Frozen decisions of one process, by single invokes and in batches."""
     both: dict[str, list[Figures]] = {"single": [], "batch": []}
@@ -203,7 +178,6 @@ def measure(quick: bool) -> dict[str, Any]:
             figures["four learning"] = together(pool, invokes, url, "learn", 4, few // 4, True)
         figures["waiting share"] = watcher.waiting / max(4 * watcher.looks, 1)
         figures["idle share"] = watcher.idle / max(watcher.looks, 1)
-        figures["held ms"] = held_ms(url)
         for url in urls.values():
             _verified(url)
     return figures
@@ -227,7 +201,6 @@ def main(quick: bool = False) -> dict[str, Any]:
         ["PostgreSQL's CPU to SQLite's, batch", _cpu(figures, "batch")],
         ["share of waiting for a lock, four processes", figures["waiting share"]],
         ["looks that found the ledger locked by a session that is idle", figures["idle share"]],
-        ["decisions a second by the time of a locked ledger", 1e3 / figures["held ms"]],
     ]
     table("On PostgreSQL", [[str(name), f"{value:.2f}"] for name, value in more])
     return figures

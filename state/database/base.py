@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
-from acegraph.state.database.writer import Draft, LedgerWriter, Statement, fetch_by
+from acegraph.state.database.writer import LedgerWriter, Statement, fetch_by
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.scope import Scope
 from acegraph.state.values.decision import Clock
@@ -59,8 +59,6 @@ class Database(ABC):
     """The interface of every kind of database."""
 
     in_memory: ClassVar[bool] = False
-    takes_drafts: ClassVar[bool] = False
-    """Whether rows can be appended without holding the lock of the ledger meanwhile."""
     schema_version: ClassVar[int] = tables.SCHEMA_VERSION
     is_closed: bool = False
     _read_clock: ClassVar[Statement] = Statement(READ_CLOCK)
@@ -256,40 +254,6 @@ class Database(ABC):
         """How far the ledger has come, with the writes of all processes."""
         position, version, _ = self.fetch(Database._read_clock)[0]
         return Clock(position, version)
-
-    def drafting(self) -> AbstractContextManager[Draft]:
-        """Begin a draft: other writers of this process wait until its end, others do not."""
-        self._check_usable()
-        self._close_newest()
-        steps = self._drafting()
-        self._newest[get_ident()] = (ref(steps),)
-        return Scope(steps)
-
-    def _drafting(self) -> Generator[Draft, None, None]:
-        try:
-            if not self._turn.acquire(timeout=WAIT_SECONDS):
-                raise self._locked()
-            yield self._draft()
-        except self._errors as error:
-            raise self._failure("cannot write to", error) from error
-        finally:
-            try:  # noqa: SIM105
-                self._turn.release()
-            except RuntimeError:
-                pass
-
-    def _draft(self) -> Draft:
-        """A draft that begins now."""
-        raise NotImplementedError
-
-    def is_as_read(self, draft: Draft) -> bool:
-        """Whether the ledger has not moved since a draft began."""
-        ((position, _, seal),) = self.fetch(Database._read_clock)
-        return (position, seal) == draft.start
-
-    def write_draft(self, draft: Draft) -> bool:
-        """Write what a draft holds, all at once, unless the ledger has moved since it began."""
-        raise NotImplementedError
 
     def _check_usable(self) -> None:
         """Refuse a forked process, which lacks SQLite's locks and shares PostgreSQL's connection,

@@ -187,10 +187,7 @@ class LedgerWriter:
             self.seal ^= new_hash
             placed.setdefault(name, []).append((*values, new_hash))
         for name, some in placed.items():
-            self._insert(name, some)
-
-    def _insert(self, table: str, rows: list[Values]) -> None:
-        self.run(_INSERTS[table], rows)
+            self.run(_INSERTS[name], some)
 
     def add_bullet(self, row: dict[str, object]) -> None:
         """Add a bullet with all its columns; `changed` and `hash` are set in the row."""
@@ -224,49 +221,3 @@ class LedgerWriter:
             self.is_written = True
             self.connection.execute(table.delete().where(condition))
         return len(hashes)
-
-
-class NeedsLock(Exception):
-    """What a draft cannot do: somebody who holds the lock of the ledger has to do it."""
-
-
-@dataclass
-class Draft(LedgerWriter):
-    """A write without a lock: it reads, and keeps its rows until they are all written at its end.
-
-    They are written only if the ledger has not moved since the draft began, so whatever was read
-    is still true.
-    """
-
-    rows: dict[str, list[Values]] = field(default_factory=dict)
-    """By table, with positions and hashes."""
-    counters: list[Values] = field(default_factory=list)
-    """What is added to the counters of bullets: helpful, harmful, selected; then `changed`, `hash`
-    and the number of the bullet."""
-    start: tuple[int, int] = field(init=False)
-    """The position and the seal of the ledger at the beginning."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.start = (self.position, self.seal)
-
-    def _insert(self, table: str, rows: list[Values]) -> None:
-        self.rows.setdefault(table, []).extend(rows)
-
-    def run(self, statement: Statement, rows: Sequence[Values]) -> None:
-        """Refused: a draft writes nothing before its end."""
-        raise NeedsLock
-
-    def add_bullet(self, row: dict[str, object]) -> None:
-        """Refused: new bullets have an order."""
-        raise NeedsLock
-
-    def replace(
-        self, table: sa.Table, row: Mapping[str, Any], changes: Mapping[str, object]
-    ) -> None:
-        """Refused: a draft only appends."""
-        raise NeedsLock
-
-    def remove(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
-        """Refused: a draft only appends."""
-        raise NeedsLock

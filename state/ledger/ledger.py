@@ -5,14 +5,14 @@ in the same database transaction. Nothing here knows how bullets are cached or s
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, to_text
-from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, NewRow
+from acegraph.state.database.writer import LedgerWriter, NewRow
 from acegraph.state.errors import (
     DecisionConflict,
     PlaybookError,
@@ -39,40 +39,58 @@ DecisionAndLabel = tuple[DecisionRecord, Label | None]
 """A decision, and its label if it is known."""
 
 
-def record_decision(
-    writer: LedgerWriter, record: DecisionRecord, label: Label | None, rows: list[NewRow], at: str
-) -> Recorded:
-    """Store a decision and its label, if it is known; a decision sent again changes nothing."""
-    digest = find_digest(writer, record.id)
-    if digest is not None:
-        return _record_known(writer, record, label, digest)
-    writer.add_all(_with_label(rows, record.id, label, at))
-    store_sightings(writer, record.node, [record])
-    return _recorded_as_new(record, label, at)
+def record_decisions(
+    writer: LedgerWriter, given: Sequence[DecisionAndLabel]
+) -> list[Recorded | PlaybookError]:
+    """Store decisions and their labels, as far as they are known; what is sent again changes
+    nothing.
+
+    An error takes the place of a decision that is refused.
+    """
+    at = now()
+    new = _store_new(writer, given, at)
+    results: list[Recorded | PlaybookError] = []
+    for number, (record, label) in enumerate(given):
+        if new.get(record.id) == number:
+            results.append(_recorded_as_new(record, label, at))
+            continue
+        try:
+            results.append(_record_known(writer, record, label))
+        except (DecisionConflict, PrunedDecision) as error:  # before anything of it was written
+            results.append(error)
+    return results
 
 
-def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
-    """For each decision on a new case its rows, without its label."""
-    at, all_rows = now(), []
+def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel], at: str) -> dict[str, int]:
+    """Store the decisions under new ids, and give their numbers; of several under one id the first
+    is new.
+    """
+    new = {record.id: number for number, (record, _) in reversed(list(enumerate(given)))}
+    for case_id in _known(writer, list(new)):
+        del new[case_id]
+    rows: list[NewRow] = []
     written: dict[int, str] = {}  # decisions of one batch share their settings
-    for record, _ in given:
+    for record, label in (given[number] for number in sorted(new.values())):
         key = id(record.settings)
         if key not in written:
             written[key] = to_text(dict(record.settings))
-        rows: list[NewRow] = [
-            (tables.cases, case_row(record, record.node, at, evidence=record.counted)),
-            (tables.decisions, decision_row(record, at, written[key])),
-            *((tables.selections, row) for row in selection_rows(record)),
-        ]
-        all_rows.append(rows)
-    return all_rows
+        rows.append((tables.cases, case_row(record, record.node, at, evidence=record.counted)))
+        rows.append((tables.decisions, decision_row(record, at, written[key])))
+        rows += [(tables.selections, row) for row in selection_rows(record)]
+        if label is not None:
+            rows.append((tables.outcomes, outcome_row(record.id, 1, label, at)))
+    writer.add_all(rows)
+    records = [given[number][0] for number in new.values()]
+    for node in {record.node for record in records}:
+        store_sightings(writer, node, [record for record in records if record.node == node])
+    return new
 
 
-def _with_label(rows: list[NewRow], case_id: str, label: Label | None, at: str) -> list[NewRow]:
-    """The rows of a new decision with that of its label, if it is known."""
-    if label is None:
-        return rows
-    return [*rows, (tables.outcomes, outcome_row(case_id, 1, label, at))]
+def _known(writer: LedgerWriter, ids: list[str]) -> set[str]:
+    """Those of the ids under which a case is stored, or was until it was pruned."""
+    if len(ids) == 1:  # SQLAlchemy takes longer for it than the database
+        return set(ids) if writer.first(sql.FIND_CASE, ids[0], ids[0]) else set()
+    return {i for part in chunks(ids) for i in ids_in_use(writer.connection, part)}
 
 
 def _recorded_as_new(record: DecisionRecord, label: Label | None, at: str) -> Recorded:
@@ -89,57 +107,9 @@ def _recorded_as_new(record: DecisionRecord, label: Label | None, at: str) -> Re
     )
 
 
-def record_decisions(
-    writer: LedgerWriter, given: Sequence[DecisionAndLabel], rows: Sequence[list[NewRow]]
-) -> list[Recorded | PlaybookError]:
-    """`record_decision` for many; an error takes the place of a decision that is refused.
-
-    `rows` are the `new_decision_rows`: to make them takes long, and needs no lock. Labels are known
-    from now on, when the write has begun: so their times have the order of their positions.
-    """
-    at = now()
-    if isinstance(writer, Draft) and len({record.id for record, _ in given}) < len(given):
-        raise NeedsLock  # the second under an id has to read what is stored of the first
-    new = _store_new(writer, given, rows, at) if len(given) > 1 else set()
-    results: list[Recorded | PlaybookError] = []
-    for number, (record, label) in enumerate(given):
-        if number in new:
-            results.append(_recorded_as_new(record, label, at))
-            continue
-        try:
-            results.append(record_decision(writer, record, label, rows[number], at))
-        except (DecisionConflict, PrunedDecision) as error:  # before anything of it was written
-            results.append(error)
-    return results
-
-
-def _store_new(
-    writer: LedgerWriter, given: Sequence[DecisionAndLabel], rows: Sequence[list[NewRow]], at: str
-) -> set[int]:
-    """Store the decisions under new ids, and give their numbers."""
-    ids = list(dict.fromkeys(record.id for record, _ in given))
-    known = {i for part in chunks(ids) for i in ids_in_use(writer.connection, part)}
-    new = [(number, *given[number]) for number in _unknown_decisions(given, known)]
-    writer.add_all(
-        [row for n, record, label in new for row in _with_label(rows[n], record.id, label, at)]
-    )
-    for node in {record.node for _, record, _ in new}:
-        store_sightings(writer, node, (record for _, record, _ in new if record.node == node))
-    return {number for number, _, _ in new}
-
-
-def _unknown_decisions(given: Sequence[DecisionAndLabel], known: Collection[str]) -> list[int]:
-    """The numbers of the decisions under new ids; of several under one id the first."""
-    first = {record.id: number for number, (record, _) in reversed(list(enumerate(given)))}
-    return [
-        n for n, (record, _) in enumerate(given) if first[record.id] == n and record.id not in known
-    ]
-
-
-def _record_known(
-    writer: LedgerWriter, record: DecisionRecord, label: Label | None, digest: str
-) -> Recorded:
+def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | None) -> Recorded:
     """Store a decision on a case that was decided before, or remembered as labelled history."""
+    digest = find_digest(writer, record.id)
     if digest == ERASED:
         raise PrunedDecision(f"what decision {quoted(record.id)} was about was erased")
     if digest not in (record.digest, _digest_as_then(writer, record)):

@@ -17,7 +17,7 @@ from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta, sightings
-from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, Statement
+from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
 from acegraph.state.values.texts import is_named
@@ -89,8 +89,6 @@ def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | Decis
     rows = writer.connection.exec_driver_sql(statement, (_COLUMNS + node,))
     key, _ = _settings(rows.all())
     if not key:
-        if isinstance(writer, Draft):
-            raise NeedsLock
         key = secrets.token_hex(32)
         writer.connection.execute(meta.insert().values(key=_KEY, value=key))
     pairs = [(case.id, case.sighting) for case in new if case.sighting]

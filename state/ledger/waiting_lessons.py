@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import waiting_lessons
-from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.values.decision import Recorded
 
@@ -21,8 +21,6 @@ _case = waiting_lessons.c.case
 def queue_lesson(writer: LedgerWriter, case_id: str) -> None:
     """Queue a decision, unless it waits already."""
     if not _waits(writer, case_id):
-        if isinstance(writer, Draft):
-            raise NeedsLock
         row = {"case": case_id, "position": writer.position}
         writer.connection.execute(waiting_lessons.insert(), [row])
 
@@ -39,8 +37,6 @@ def queue_mistakes(writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> No
 def leave_queue(writer: LedgerWriter, case_id: str) -> None:
     """Take a decision out of the queue, if it is there."""
     if _waits(writer, case_id):
-        if isinstance(writer, Draft):
-            raise NeedsLock
         writer.connection.execute(waiting_lessons.delete().where(_case == case_id))
 
 

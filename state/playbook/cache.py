@@ -6,12 +6,11 @@ through the cache: it changes memory and database together, or neither.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from operator import itemgetter
 from os import PathLike
-from time import monotonic
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -19,16 +18,14 @@ from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
 from acegraph.state.database.open import open_database
 from acegraph.state.database.writer import (
-    Draft,
     Fetch,
     LedgerWriter,
-    NeedsLock,
     fetch_by,
     lasting_hash,
     tally_hash,
     tally_of,
 )
-from acegraph.state.errors import PlaybookError, WriteConflict
+from acegraph.state.errors import WriteConflict
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.row_mapping import (
     LabelledRow,
@@ -48,8 +45,6 @@ from acegraph.state.values.verdict import JUDGE
 
 _START: Final = -1
 _ATTEMPTS: Final = 5
-_DRAFTS: Final = 3
-"""How many times a write is tried without the lock, before it queues for it."""
 _BULLET_COLUMNS: Final = tuple(tables.bullets.c.keys())
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
@@ -176,22 +171,16 @@ class PlaybookCache:
         """Store the counters in the order of the bullets: PostgreSQL locks the rows one by one."""
         rows = []
         for number, deltas in sorted(self._pending_deltas.items()):
-            row = self._counter_row(writer, self._bullets[number], deltas)
-            self._hashes[number] = (self._hashes[number][0], row[4])
-            rows.append(row)
+            after, position = self._bullets[number], writer.next_position()
+            counts = (after.helpful_count, after.harmful_count, after.times_selected)
+            lasting, old = self._hashes[number]
+            new = lasting ^ tally_hash(number, *counts, position)
+            writer.reseal(old, new)
+            self._hashes[number] = (lasting, new)
+            rows.append((*deltas, position, new, number))
         if rows:
             writer.run(sql.ADD_TO_COUNTERS, rows)
         self._pending_deltas = {}
-
-    def _counter_row(
-        self, writer: LedgerWriter, after: Bullet, deltas: tuple[int, int, int]
-    ) -> tuple[int, int, int, int, int, int]:
-        """What is added to the counters of a bullet, its new position and hash, and its number."""
-        (lasting, old), position = self._hashes[after.number], writer.next_position()
-        counts = (after.helpful_count, after.harmful_count, after.times_selected)
-        new = lasting ^ tally_hash(after.number, *counts, position)
-        writer.reseal(old, new)
-        return (*deltas, position, new, after.number)
 
     def adjust(
         self,
@@ -242,58 +231,6 @@ class PlaybookCache:
             "status": bullet.status,
         }
         writer.add(tables.history, [entry])
-
-    def append(
-        self,
-        change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
-    ) -> _Result:
-        """Make a change that only appends rows and adds to counters.
-
-        Where the database takes drafts, nobody else waits while Python works. What loses against
-        other writers too often queues with them.
-        """
-        if self.database.takes_drafts and not self.database.is_writing:
-            with suppress(NeedsLock):
-                for _ in range(_DRAFTS):
-                    began = monotonic()
-                    with self.database.drafting() as draft:
-                        if (done := self._try(draft, change)) is not None:
-                            return done[0]
-                    self.database.lock_wait_seconds += monotonic() - began  # spent for others
-        with self.writing() as writer:
-            result, deltas = change(writer)
-            self.add_to_counters(deltas)
-        return result
-
-    def _try(
-        self,
-        draft: Draft,
-        change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
-    ) -> tuple[_Result] | None:
-        """The result of a change; None if the ledger has moved meanwhile, so it was not made."""
-        start = Clock(draft.position, draft.version)
-        try:
-            result, deltas = change(draft)
-        except (KeyError, PlaybookError):
-            if self.database.is_as_read(draft):
-                raise
-            return None  # what was read was of several moments
-        with self._lock:
-            if deltas and (self._is_stale or self._clock != start):
-                self._refresh()
-                if self._clock != start:
-                    return None
-            counted = {n: self._bullets[n].counted(*d) for n, d in sorted(deltas.items())}
-            draft.counters = [self._counter_row(draft, b, deltas[n]) for n, b in counted.items()]
-        if not self.database.write_draft(draft):
-            return None
-        with self._lock:
-            if self._clock == start and not self._is_stale:  # else the next read brings it
-                for number, row in zip(counted, draft.counters, strict=True):
-                    self._bullets[number] = counted[number]
-                    self._hashes[number] = (self._hashes[number][0], cast(int, row[4]))
-                self._clock = Clock(draft.position, draft.version)
-        return (result,)
 
     def invalidate(self) -> None:
         """Read everything again before the next use."""

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any
 
 from acegraph.state.database.base import Durability
-from acegraph.state.database.writer import LedgerWriter, fetch_by
+from acegraph.state.database.writer import fetch_by
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import (
@@ -35,7 +35,6 @@ from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.declarations import Declarations
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import (
-    CounterDeltas,
     DecisionRecord,
     Label,
     Past,
@@ -88,13 +87,9 @@ class BulletPlaybook(Declarations):
 
     @retried
     def _record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
-        rows = ledger.new_decision_rows(given)
-
-        def record(writer: LedgerWriter) -> tuple[list[Recorded | PlaybookError], CounterDeltas]:
-            results = ledger.record_decisions(writer, given, rows)
-            return results, _sum(one for one in results if isinstance(one, Recorded))
-
-        results = self.append(record)
+        with self.writing() as writer:
+            results = ledger.record_decisions(writer, given)
+            self._count(one for one in results if isinstance(one, Recorded))
         for (made, _), done in zip(given, results, strict=True):
             is_known = isinstance(done, Recorded) and done.is_new_decision and not done.new_case
             if is_known and "departure" in made.settings:
@@ -132,13 +127,12 @@ class BulletPlaybook(Declarations):
         def days_of(node: str) -> Mapping[str, float]:
             return self.policy(node).mature_days
 
-        def add(writer: LedgerWriter) -> tuple[dict[str, Recorded], CounterDeltas]:
+        with self.writing() as writer:
             results = add_labels(writer, labels, days_of)
             if learn:
                 queue_mistakes(writer, results)
-            return results, _sum(results.values())
-
-        return self.append(add)
+            self._count(results.values())
+        return results
 
     @retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
@@ -152,13 +146,9 @@ class BulletPlaybook(Declarations):
     @retried
     def conclude(self, decision_id: str, lesson: Mapping[str, object]) -> None:
         """Store what was learned from a decision, so that it is not learned from twice."""
-
-        def store(writer: LedgerWriter) -> tuple[None, CounterDeltas]:
+        with self.writing() as writer:
             ledger.store_lesson(writer, decision_id, lesson)
             leave_queue(writer, decision_id)
-            return None, {}
-
-        self.append(store)
 
     @retried
     def queue_lesson(self, decision_id: str) -> None:
@@ -180,9 +170,8 @@ class BulletPlaybook(Declarations):
     @retried
     def right_decision_number(self, decision_id: str, node: str) -> int:
         """The number of a right decision among those of its node; it never changes."""
-        return self.append(
-            lambda writer: (ledger.number_right_decision(writer, decision_id, node), {})
-        )
+        with self.writing() as writer:
+            return ledger.number_right_decision(writer, decision_id, node)
 
     def remember(
         self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
@@ -262,7 +251,6 @@ class BulletPlaybook(Declarations):
         copy.invalidate()
         return copy
 
-
-def _sum(results: Iterable[Recorded]) -> CounterDeltas:
-    """By how much the counters change altogether."""
-    return reduce(add_deltas, (one.deltas for one in results), {})
+    def _count(self, recorded: Iterable[Recorded]) -> None:
+        """Move the counters as decisions and labels say."""
+        self.add_to_counters(reduce(add_deltas, (one.deltas for one in recorded), {}))

@@ -38,19 +38,6 @@ class Server:
         process.send_signal(signal.SIGQUIT)
         process.wait(30)
 
-    @contextmanager
-    def standing_still(self) -> Iterator[None]:
-        """Let all of it stand still, as a machine that hangs: the network still answers for it."""
-        main = psutil.Process(self.handle.get_pid())
-        everyone = [main, *main.children(recursive=True)]
-        for process in everyone:
-            process.suspend()
-        try:
-            yield
-        finally:
-            for process in everyone:
-                process.resume()
-
     def start_again(self) -> None:
         """Start it after it was stopped; on a busy machine that takes longer than one try."""
         for _ in range(5):

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import answers, cases, decisions, outcomes
-from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.labels import labels_given
@@ -23,7 +22,7 @@ from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import LET_THROUGH, CounterDeltas, Label, Recorded
+from acegraph.state.values.decision import LET_THROUGH, Label, Recorded
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import ANALYST, JUDGE, Verdict
@@ -122,8 +121,7 @@ def _candidates(playbook: BulletPlaybook) -> list[Waiting]:
 
 def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool) -> None:
     """Store a transaction on which the agent could not decide, so that a person can."""
-
-    def store(writer: LedgerWriter) -> tuple[None, CounterDeltas]:
+    with playbook.writing() as writer:
         digest = find_digest(writer, case.id)
         if digest is None:
             writer.add(cases, [case_row(case, node, now(), evidence=evidence)])
@@ -132,9 +130,6 @@ def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool
             raise DecisionConflict(
                 f"decision id {case.id!r} was used for another transaction; nothing was changed"
             )
-        return None, {}
-
-    playbook.append(store)
 
 
 @dataclass(frozen=True)

@@ -1,18 +1,15 @@
-"""Many decisions in one write: as exact as one by one, and without a lock while Python works."""
+"""Many decisions in one write: as exact as one by one."""
 
 from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 from ledger_cases import counters, record
-from postgres import Server
 
 from acegraph.state import BulletPlaybook, DecisionConflict, Label, verify
 from acegraph.state.database import tables
-from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.ledger.ledger import DecisionAndLabel, new_decision_rows, record_decisions
-from acegraph.state.maintenance.erase import erase
-from acegraph.state.values.decision import CounterDeltas, Recorded, Sighting
+from acegraph.state.ledger.ledger import DecisionAndLabel
+from acegraph.state.values.decision import Recorded, Sighting
 
 SEEN = Sighting(1_000_000, {"customer": "ann"}, 500, None, {"customer": "customer"})
 
@@ -64,60 +61,3 @@ def test_a_refused_decision_does_not_stop_the_others(
     assert isinstance(stored, Recorded)
     assert playbook.decision("d2")["decision"] == "DECLINE"
     assert not verify(playbook)
-
-
-@pytest.mark.parametrize("counted", [True, False])
-def test_decisions_and_labels_leave_no_transaction_open(postgres: Server, counted: bool) -> None:
-    """Before each statement another session looks for one that is idle in a transaction."""
-    with BulletPlaybook(postgres.url()) as shared:
-        shared.add_bullet("DECLINE when amount >= 1", "n")
-        shared.record(replace(record("d9"), sighting=SEEN))  # makes the secret of sightings
-        engine = shared.database._engine  # type: ignore[attr-defined]
-        other = engine.execution_options(isolation_level="AUTOCOMMIT").connect()
-        idle: list[int] = []
-
-        def look(connection: sa.Connection, *_: object) -> None:
-            if connection.connection.driver_connection is not other.connection.driver_connection:
-                query = "SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction'"
-                idle.append(other.exec_driver_sql(query).scalar_one())
-
-        sa.event.listen(engine, "before_cursor_execute", look)
-        shared.record_many(decisions(counted)[:3])
-        shared.label_many({"d0": Label("DECLINE", "chargeback"), "d2": Label("APPROVE", "label")})
-        assert idle
-        assert not any(idle)
-        other.close()
-
-
-def test_a_draft_is_written_only_if_nobody_wrote_meanwhile(postgres: Server) -> None:
-    url = postgres.url()
-    with BulletPlaybook(url) as shared, BulletPlaybook(url) as other:
-        shared.record(record("d0"))
-        with shared.database.drafting() as draft:
-            given: list[DecisionAndLabel] = [(record("d1", amount=1), None)]
-            record_decisions(draft, given, new_decision_rows(given))
-            erase(other, ["d0"])  # rewrites rows at their old positions
-            assert not shared.database.write_draft(draft)
-        assert not verify(shared)
-        shared.record(record("d1", amount=1))
-        assert not verify(shared)
-
-
-def test_whoever_is_overtaken_counts_what_the_other_did(postgres: Server) -> None:
-    """While one process prepares its write, another one counts and labels."""
-    url = postgres.url()
-    with BulletPlaybook(url) as shared, BulletPlaybook(url) as other:
-        shared.add_bullet("DECLINE when amount >= 1", "n")
-        overtaken: list[Recorded] = []
-        given: list[DecisionAndLabel] = [(record("d1", 1, amount=1), None)]
-
-        def change(writer: LedgerWriter) -> tuple[object, CounterDeltas]:
-            results = record_decisions(writer, given, new_decision_rows(given))
-            if not overtaken:
-                overtaken.append(other.record(record("d2", 1, amount=2), Label("DECLINE", "x")))
-            assert isinstance(results[0], Recorded)
-            return results, results[0].deltas
-
-        shared.append(change)
-        assert counters(shared, "b1") == counters(other, "b1") == (1, 0, 2)
-        assert not verify(other)
