@@ -39,9 +39,8 @@ PAGES = (
     "/decisions?q=field3=17.5",
     "/decisions/one?id=d100",
     "/review",
-    "/review/one?id=d100",
     "/versions?before=0&after=25",
-    "/versions/rollback?to=12",
+    "/versions?before=25&after=12",
     "/compare",
 )
 

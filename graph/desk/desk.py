@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from acegraph.graph.desk import charts
 from acegraph.graph.desk.figures import Cases
-from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
 from acegraph.graph.tables.ruleset import TableRules
@@ -30,6 +29,7 @@ from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, 
 from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
+    from acegraph.graph.desk.jobs import ComparisonJob
     from acegraph.graph.server.service import Service
     from acegraph.state import Bullet
     from acegraph.state.maintenance.people.users import Role, User
@@ -53,13 +53,23 @@ class Page:
     most_bytes: int = _FORM_BYTES
 
 
+@dataclass(frozen=True)
+class Audit:
+    """What `verify` found, and when."""
+
+    findings: tuple[str, ...] = ()
+    at: str = ""
+
+
 class Desk:
     """What the pages work with."""
 
     def __init__(self, service: Service, owner: User | None = None) -> None:
         self.service = service
         self.entrance = Entrance(service, owner)
-        self.jobs = Jobs()
+        self.audit = Audit()
+        self.comparison: ComparisonJob | None = None
+        """The comparison that is under way, or the last one."""
         self._opening = Lock()
         self._index: DecisionIndex | None = None
         self._cases: tuple[CaseTable, Cases] | None = None

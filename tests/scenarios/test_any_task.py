@@ -173,7 +173,7 @@ def test_reasons_and_pages_tell_of_no_other_domain(
     if task.answers != ("APPROVE", "DECLINE"):
         stored = {path: re.findall("APPROVE|(?i:decline)", text) for path, text in shown.items()}
         assert {path: words for path, words in stored.items() if words} == {}
-    for path in ("/", "/playbook/b1", "/decisions/one?id=d1", "/review/one?id=d2"):
+    for path in ("/", "/playbook/b1", "/decisions/one?id=d1", "/decisions/one?id=d2"):
         assert task.answers[1].lower() in shown[path].lower(), path
 
 
@@ -203,14 +203,13 @@ def all_pages(playbook: BulletPlaybook, case: dict[str, Scalar]) -> list[str]:
     gets = (page.path for page in PAGES if page.method == "GET")
     named = {
         "/decisions/one": "?id=d1",
-        "/decisions/replay": "?id=d1",
-        "/review/one": "?id=d2",
         "/versions": "?before=0&after=1",
-        "/versions/rollback": "?to=1",
     }
     paths = [path + named.get(path, "") for path in gets]
     filled = [path.replace("compare/{id}", "compare/1").replace("{id}", "b1") for path in paths]
-    return [*filled, f"/lab?rule={one}", f"/decisions/one?id=d1&f.{next(iter(case))}=7", "/login"]
+    more = [f"/decisions/one?id=d1&f.{next(iter(case))}=7", "/decisions/one?id=d1&replay=1"]
+    more += ["/decisions/one?id=d2", f"/versions?before={playbook.version}&after=1"]
+    return [*filled, f"/lab?rule={one}", *more, "/login"]
 
 
 def what_it_says(page: str) -> str:

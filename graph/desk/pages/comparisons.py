@@ -25,7 +25,7 @@ def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     reports = kept(desk.playbook.database, REPORT).items()
     found = {
         "reports": sorted(reports, key=lambda one: str(one[1]["at"]), reverse=True),
-        "job": desk.jobs.comparison,
+        "job": desk.comparison,
         "error": error,
         "label": visit.given("label") or ("is_fraud" if desk.playbook.task().reader else "answer"),
         "positive": visit.given("positive"),
@@ -35,7 +35,7 @@ def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
 
 def show_progress(desk: Desk, visit: Visit) -> Response:
     """How far a comparison has come; when it has ended, the page goes to its report."""
-    job = desk.jobs.comparison
+    job = desk.comparison
     if job is not None and not job.is_running and not job.failure:
         there = f"{visit.base}/compare/{job.id}"
         return Response(status_code=204, headers={"HX-Redirect": there})
@@ -56,8 +56,10 @@ def start(desk: Desk, visit: Visit) -> Response:
         layout = FileLayout(
             None if label else "query", label or "answer", visit.given("positive") or None
         )
-        job = ComparisonJob(name, visit.user.name, layout)
-        desk.jobs.start_comparison(desk.playbook, job, file.file)
+        if desk.comparison and desk.comparison.is_running:
+            raise InvalidInput("Another comparison is under way: wait until it has ended.")
+        desk.comparison = ComparisonJob(name, visit.user.name, layout)
+        desk.comparison.start(desk.playbook, file.file)
     except InvalidInput as error:
         return show_all(desk, visit, str(error), 422)
     return desk.go(visit, "/compare")

@@ -11,11 +11,12 @@ import numpy as np
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import value_text
-from acegraph.graph.operations.replay import replay, selection_for
+from acegraph.graph.operations.replay import Replay, replay, selection_for
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import Transaction
-from acegraph.state.errors import AceError, UnknownDecision
+from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import label_history, read_cases
+from acegraph.state.maintenance.people.claims import claims
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.form import read_cell
 from acegraph.state.values.bullet import number_of
@@ -112,9 +113,9 @@ def show_all(desk: Desk, visit: Visit) -> Response:
     return desk.page(visit, "decisions.html", found)
 
 
-def show_one(desk: Desk, visit: Visit) -> Response:
-    """One decision."""
-    decision_id = visit.asked("id")
+def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+    """One decision, with what if, its replay, and the question where it waits for a person."""
+    decision_id = visit.asked("id") or visit.given("id")
     stored = desk.playbook.decision(decision_id)
     chosen = selection_for(desk.playbook, stored) if stored["decision"] else None
     asked = _asked_fields(visit, stored["fields"])
@@ -125,11 +126,23 @@ def show_one(desk: Desk, visit: Visit) -> Response:
         "used": stored["bullets_used"],
         "funnel": chosen.funnel if chosen else {},
         "scores": chosen.scores if chosen else {},
+        "again": _again(desk, decision_id) if visit.asked("replay") else None,
         "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
+        "entry": next((one for one in desk.waiting() if one.id == decision_id), None),
+        "holder": claims(desk.playbook.database).get(decision_id),
+        "why": visit.given("why"),
+        "error": error,
     }
-    template = "_what_if.html" if visit.wants_part else "decision.html"
-    return desk.page(visit, template, found)
+    return desk.page(visit, "decision.html", found, status)
+
+
+def _again(desk: Desk, decision_id: str) -> Replay | str:
+    """The repetition of a decision with the playbook as it was, or why there is none."""
+    try:
+        return replay(desk.playbook, decision_id)
+    except AceError as error:
+        return str(error)
 
 
 def _asked_fields(visit: Visit, fields: Fields) -> dict[str, Any]:
@@ -150,21 +163,7 @@ def _what_if(rules: TableRules, fields: dict[str, Any]) -> dict[str, object]:
     return {"decided": decided, "reasons": reasons}
 
 
-def show_replay(desk: Desk, visit: Visit) -> Response:
-    """A decision beside its repetition, with the playbook as it was."""
-    try:
-        again = replay(desk.playbook, visit.asked("id"))
-        found: dict[str, object] = {"again": again, "problem": ""}
-    except UnknownDecision:
-        raise
-    except AceError as error:
-        found = {"again": None, "problem": str(error)}
-    template = "_replay.html" if visit.wants_part else "replay.html"
-    return desk.page(visit, template, {**found, "id": visit.asked("id")})
-
-
 PAGES: Final = (
     Page("GET", "/decisions", "viewer", show_all),
     Page("GET", "/decisions/one", "viewer", show_one),
-    Page("GET", "/decisions/replay", "viewer", show_replay),
 )

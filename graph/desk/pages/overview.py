@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.desk import Audit, Desk, Page
 from acegraph.graph.desk.figures import Outcomes, course, labels
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.metrics.intervals import of_share
+from acegraph.state.maintenance.verify import verify
 from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values.times import now
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from acegraph.graph.metrics.intervals import Estimate
 
 _NEWS: Final = 8
-_SMALL: Final = 20_000
-"""A ledger with fewer decisions is checked without being asked."""
 
 
 def show(desk: Desk, visit: Visit) -> Response:
@@ -29,8 +29,6 @@ def show(desk: Desk, visit: Visit) -> Response:
     parts = [outcomes.of(rows) for rows in by_part]
     stopped = [of_share(part.stopped.part, part.stopped.whole) for part in parts]
     paid = [part.cost for part in parts]
-    if not desk.jobs.audit.at and len(columns) < _SMALL:
-        desk.jobs.start_audit(desk.playbook)
     found = {
         "columns": columns,
         "total": outcomes.of(),
@@ -46,7 +44,7 @@ def show(desk: Desk, visit: Visit) -> Response:
         "cases": len(desk.playbook.cases(desk.node)),
         "verdicts": sum(one.kind == "verdict" for one in entries),
         "approvals": sum(one.kind == "approval" for one in entries),
-        "audit": desk.jobs.audit,
+        "audit": desk.audit,
     }
     return desk.page(visit, "overview.html", found)
 
@@ -56,19 +54,13 @@ def _top(values: list[Estimate]) -> float:
     return max((one.high for one in values if not math.isnan(one.mean)), default=0.0) or 1.0
 
 
-def show_audit(desk: Desk, visit: Visit) -> Response:
-    """Whether the ledger is as it must be."""
-    return desk.page(visit, "_audit.html", {"audit": desk.jobs.audit})
-
-
-def start_audit(desk: Desk, visit: Visit) -> Response:
-    """Check the ledger now."""
-    desk.jobs.start_audit(desk.playbook)
-    return show_audit(desk, visit) if visit.wants_part else desk.go(visit, "/")
+def audit(desk: Desk, visit: Visit) -> Response:
+    """Check now whether every row of the ledger is as it was written."""
+    desk.audit = Audit(tuple(verify(desk.playbook)), now())
+    return desk.go(visit, "/")
 
 
 PAGES: Final = (
     Page("GET", "/", "viewer", show),
-    Page("GET", "/audit", "viewer", show_audit),
-    Page("POST", "/audit", "analyst", start_audit),
+    Page("POST", "/audit", "analyst", audit),
 )

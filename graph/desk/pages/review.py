@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.pages.decisions import show_one
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.operations.policies import approve_policy, waiting_policy
 from acegraph.graph.operations.review import answer_outside_run
 from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
-from acegraph.state.ledger.lookups import label_history
 from acegraph.state.maintenance.people.claims import claim, claims, release
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
@@ -48,23 +48,6 @@ def answer_policy(desk: Desk, visit: Visit) -> Response:
     return desk.go(visit, "/review", "policy")
 
 
-def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
-    """One case with all that a reviewer needs."""
-    decision_id = visit.asked("id") or visit.given("id")
-    stored = desk.playbook.decision(decision_id)
-    entry = next((one for one in desk.waiting() if one.id == decision_id), None)
-    found = {
-        "stored": stored,
-        "entry": entry,
-        "bullets": desk.playbook.get_bullets(stored["bullets_used"] or []),
-        "said": label_history(desk.playbook.database, decision_id),
-        "holder": claims(desk.playbook.database).get(decision_id),
-        "why": visit.given("why"),
-        "error": error,
-    }
-    return desk.page(visit, "review_one.html", found, status)
-
-
 def take(desk: Desk, visit: Visit) -> Response:
     """Claim a question, the named one or the next that nobody looks at, and show it."""
     database, wanted = desk.playbook.database, visit.given("id")
@@ -77,7 +60,7 @@ def take(desk: Desk, visit: Visit) -> Response:
     claim(database, decision_id, visit.user.name)
     if visit.wants_part:  # the page tells that somebody still looks at it
         return desk.page(visit, "_claim.html", {"holder": claims(database).get(decision_id)})
-    return desk.go(visit, f"/review/one?id={quote(decision_id, safe='')}")
+    return desk.go(visit, f"/decisions/one?id={quote(decision_id, safe='')}")
 
 
 def put_back(desk: Desk, visit: Visit) -> Response:
@@ -109,7 +92,6 @@ def answer(desk: Desk, visit: Visit) -> Response:
 
 PAGES: Final = (
     Page("GET", "/review", "viewer", show_all),
-    Page("GET", "/review/one", "viewer", show_one),
     Page("POST", "/review/take", "analyst", take),
     Page("POST", "/review/back", "analyst", put_back),
     Page("POST", "/review/answer", "analyst", answer),

@@ -29,13 +29,17 @@ _LAST: Final = 1_000
 _EXAMPLES: Final = 6
 
 
-def show(desk: Desk, visit: Visit) -> Response:
-    """The timeline; with two versions in the address also what differs between them."""
+def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+    """The timeline; with two versions in the address also what differs between them.
+
+    From the newest version to another: what going back would change, before anybody goes back.
+    """
     newest = desk.playbook.version
     start = visit.number("from", newest)
     rows = [row for row in reversed(desk.playbook.history()) if row["version"] <= start]
     before, after = visit.number("before", -1), visit.number("after", newest)
     is_pair = 0 <= before <= newest and after <= newest
+    is_way_back = is_pair and after < before == newest
     found = {
         "rows": rows[:_PAGE],
         "further": rows[_PAGE]["version"] if len(rows) > _PAGE else None,
@@ -43,23 +47,13 @@ def show(desk: Desk, visit: Visit) -> Response:
         "before": before if is_pair else max(newest - 1, 0),
         "after": after if is_pair else newest,
         "differences": diff(desk.playbook, before, after) if is_pair else None,
-    }
-    return desk.page(visit, "versions.html", found)
-
-
-def show_preview(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
-    """What a rollback would change: the bullets, and the last decisions."""
-    newest = desk.playbook.version
-    version = visit.number("to", -1)
-    found = {
-        "to": version,
-        "newest": newest,
-        "differences": diff(desk.playbook, newest, version),
-        "preview": desk.once(("preview", version), lambda: preview(desk, version)),
+        "preview": desk.once(("preview", after), lambda: preview(desk, after))
+        if is_way_back
+        else None,
         "error": error,
         "why": visit.given("why"),
     }
-    return desk.page(visit, "rollback.html", found, status)
+    return desk.page(visit, "versions.html", found, status)
 
 
 def preview(desk: Desk, version: int) -> dict[str, object]:
@@ -85,17 +79,16 @@ def preview(desk: Desk, version: int) -> dict[str, object]:
 def roll_back(desk: Desk, visit: Visit) -> Response:
     """Make the bullets those of an earlier version."""
     try:
-        reason, version = visit.reason(), visit.number("to", -1)
-        if version < 0 or visit.given("newest") != str(desk.playbook.version):
-            raise InvalidInput("The playbook has changed meanwhile: look at the preview again.")
+        reason, version = visit.reason(), visit.number("after", -1)
+        if version < 0 or visit.number("before", -1) != desk.playbook.version:
+            raise InvalidInput("The playbook has changed meanwhile: look at it again.")
         rollback(desk.playbook, version, reason, signature(visit.user.name))
     except InvalidInput as error:
-        return show_preview(desk, visit, str(error), 409)
+        return show(desk, visit, str(error), 409)
     return desk.go(visit, "/versions", "rolled")
 
 
 PAGES: Final = (
     Page("GET", "/versions", "viewer", show),
-    Page("GET", "/versions/rollback", "viewer", show_preview),
-    Page("POST", "/versions/rollback", "approver", roll_back),
+    Page("POST", "/versions", "approver", roll_back),
 )

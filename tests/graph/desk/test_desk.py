@@ -30,11 +30,11 @@ ADDRESSES = [
     ("GET", "/lab?rule=DECLINE+when+amount+%3E%3D+200"),
     ("GET", "/decisions"),
     ("GET", "/decisions/one?id=d3"),
-    ("GET", "/decisions/replay?id=d3"),
+    ("GET", "/decisions/one?id=d3&replay=1"),
     ("GET", "/review"),
-    ("GET", "/review/one?id=d19"),
+    ("GET", "/decisions/one?id=d19"),
     ("GET", "/versions?before=0&after=1"),
-    ("GET", "/versions/rollback?to=1"),
+    ("GET", "/versions?before=2&after=1"),
     ("GET", "/compare"),
 ]
 ACTIONS = {
@@ -44,7 +44,7 @@ ACTIONS = {
     "/review/answer": {"id": "d19", "verdict": "DECLINE", "why": "tried"},
     "/review/back": {"id": "d19"},
     "/review/policy": {"at": "2026-01-01T00:00:00+00:00"},
-    "/versions/rollback": {"to": "1", "newest": "2", "why": "tried"},
+    "/versions": {"after": "1", "before": "2", "why": "tried"},
     "/audit": {},
     "/compare": {},
     "/compare/abc/remove": {},
@@ -203,14 +203,25 @@ def test_a_looser_policy_is_shown_to_a_second_person_who_approves_it(office: Off
 
 def test_a_rollback_is_previewed_made_and_undone(office: Office) -> None:
     bob = office.person("bob")
-    page = bob.get("/versions/rollback?to=1")
+    page = bob.get("/versions?before=2&after=1")
     assert re.search(r'Approve instead</h2>\s*<p class="figure"><data value="\d', page)
-    status, _ = bob.post("/versions/rollback", to="1", newest="2", why="too strict")
+    status, _ = bob.post("/versions", after="1", before="2", why="too strict")
     assert (status, office.book.get_bullet("b2").status) == (200, "removed")
-    status, page = bob.post("/versions/rollback", to="2", newest="2", why="late")
+    status, page = bob.post("/versions", after="2", before="2", why="late")
     assert (status, "has changed meanwhile" in page) == (409, True)
-    bob.post("/versions/rollback", to="2", newest="3", why="it was fine")
+    bob.post("/versions", after="2", before="3", why="it was fine")
     assert office.book.get_bullet("b2").status == "active"
+
+
+def test_the_ledger_is_checked_when_somebody_asks(office: Office) -> None:
+    ann = office.person("ann")
+    assert "Not checked since" in ann.get("/")
+    assert "Clean</span> every row" in ann.post("/audit")[1]
+    with office.book.database.writing() as writing:
+        writing.connection.exec_driver_sql("UPDATE decisions SET risk_score = 0.001")
+    page = ann.post("/audit")[1]
+    assert "finding(s)" in page
+    assert "Clean</span>" not in page
 
 
 def test_what_if_tells_another_verdict_and_stores_nothing(office: Office) -> None:
