@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import create_desk
 from acegraph.graph.desk.desk import Desk
-from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.lab.cuts import other_cuts
+from acegraph.graph.metrics.records import Cases
 from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, Label

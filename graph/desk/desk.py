@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -14,11 +14,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from acegraph.graph.desk import charts
-from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
+from acegraph.graph.metrics.records import Cases
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
@@ -26,14 +25,11 @@ from acegraph.state.database.places import shown_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
-from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from acegraph.graph.desk.jobs import ComparisonJob
     from acegraph.graph.server.service import Service
-    from acegraph.state import Bullet
     from acegraph.state.maintenance.people.users import Role, User
-    from acegraph.state.playbook.decision_index import Bools
 
 _FORM_BYTES: Final = 100_000
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -72,7 +68,7 @@ class Desk:
         """The comparison that is under way, or the last one."""
         self._opening = Lock()
         self._index: DecisionIndex | None = None
-        self._cases: tuple[CaseTable, Cases] | None = None
+        self._cases: Cases | None = None
         self._moment: object = None
         self._made: dict[Hashable, object] = {}
         """What was computed at this moment of the ledger, by name."""
@@ -118,10 +114,9 @@ class Desk:
     def cases(self) -> Cases:
         """The labelled cases on which rules are tried."""
         table = self.playbook.cases(self.node)
-        known = self._cases
-        if known is None or known[0] is not table:
-            known = self._cases = (table, Cases(table))
-        return known[1]
+        if self._cases is None or self._cases.table is not table:
+            self._cases = Cases(table)
+        return self._cases
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What a function gives, which is kept until the ledger changes."""
@@ -141,18 +136,6 @@ class Desk:
     def ruleset(self) -> Ruleset:
         """The playbook as it decides now."""
         return self.table_rules().ruleset
-
-    def declined(self, table: CaseTable) -> Bools:
-        """On which of the labelled cases the playbook declines now."""
-        return self.once(("declined", len(table)), lambda: declined_over(self.ruleset(), table))
-
-    def declined_without(self, table: CaseTable, bullet: Bullet) -> Bools:
-        """The same without one of the bullets."""
-        ruleset = self.ruleset()
-        others = tuple(rule for rule in ruleset.rules if rule.id != bullet.id)
-        if len(others) == len(ruleset.rules):
-            return self.declined(table)
-        return declined_over(replace(ruleset, rules=others), table)
 
     def waiting(self) -> list[Waiting]:
         """Everything that waits for a person."""

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_mean
-from acegraph.graph.metrics.records import Record
-from acegraph.state import DECLINE, Bullet, Condition
+from acegraph.state import DECLINE, Bullet
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
-from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
-
-if TYPE_CHECKING:
-    from acegraph.state.playbook.decision_index import Bools
 
 _PARTS: Final = 24
 """Into how many parts the course of a figure is divided at most."""
@@ -95,24 +90,3 @@ def last_right(columns: DecisionColumns, bullet: Bullet) -> int | None:
     wanted = FRAUD if bullet.verdict == DECLINE else HONEST
     right = fired[columns.label[fired] == wanted]
     return int(right[-1]) if len(right) else None
-
-
-class Cases:
-    """Labelled cases, with what is read of them again and again."""
-
-    def __init__(self, table: CaseTable) -> None:
-        self.table, self.fraud, self.honest = table, table.fraud, ~table.fraud
-        name = table.amount_name
-        column = table.column(name) if name else None
-        self.amounts = column.numbers if column else np.full(len(table), np.nan)
-
-    def tried(self, condition: Condition, fired: Bools, says_so: Bools | None = None) -> Record:
-        """What a rule does that fires on these cases; `says_so`: where the playbook says it too."""
-        record = Record(condition.render(), condition.verdict)
-        record.add(fired, self.fraud, self.honest, self.amounts, says_so)
-        return record
-
-    def newest(self, rows: Bools, most: int) -> list[tuple[str, dict[str, object]]]:
-        """The newest of some of the cases: their ids and fields."""
-        found = [self.table[int(row)] for row in np.flatnonzero(rows)[-most:][::-1]]
-        return [(case.id, dict(case.fields)) for case in found]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
 
 from markupsafe import Markup
 
@@ -22,46 +24,27 @@ NOTHING = Markup('<span class="none">–</span>')
 """Where there is no figure."""
 
 
-def _figure(value: float | None, text: str, kind: str) -> Markup:
+_WRITTEN: Final = {
+    "number": "{:,.0f}",
+    "money": "{:,.0f}",
+    "decimal": "{:,.2f}",
+    "percent": "{:.1%}",
+}
+
+
+def figure(value: float | None, kind: str) -> Markup:
+    """A figure of a kind: number, money, decimal, percent or risk.
+
+    >>> print(figure(0.00352, "risk"))
+    <data value="0.00352" data-kind="risk">0.0035</data>
+    """
     if value is None or math.isnan(value):
         return NOTHING
+    text = written_risk(value) if kind == "risk" else _WRITTEN[kind].format(value)
     return Markup('<data value="{}" data-kind="{}">{}</data>').format(value, kind, text)
 
 
-def number(value: float | None) -> Markup:
-    """A whole number.
-
-    >>> print(number(1234))
-    <data value="1234" data-kind="number">1,234</data>
-    """
-    return _figure(value, f"{value or 0:,.0f}", "number")
-
-
-def decimal(value: float | None) -> Markup:
-    """A number with two digits after the point."""
-    return _figure(value, f"{value or 0:,.2f}", "decimal")
-
-
-def risk(value: float | None) -> Markup:
-    """A probability; a small one in two digits that count.
-
-    >>> print(risk(0.00352))
-    <data value="0.00352" data-kind="risk">0.0035</data>
-    """
-    return _figure(value, written_risk(value or 0), "risk")
-
-
-def percent(value: float | None) -> Markup:
-    """A share, as 12.5%."""
-    return _figure(value, f"{100 * (value or 0):.1f}%", "percent")
-
-
-def money(value: float | None) -> Markup:
-    """An amount, in the unit of the cases."""
-    return _figure(value, f"{value or 0:,.0f}", "money")
-
-
-def when(given: str | float | None, kind: str = "minute") -> Markup:
+def when(given: str | float | None, kind: Literal["minute", "day"] = "minute") -> Markup:
     """A time, given in ISO 8601 or in seconds since 1970."""
     if not given:
         return NOTHING
@@ -70,11 +53,6 @@ def when(given: str | float | None, kind: str = "minute") -> Markup:
     at = datetime.fromtimestamp(given, UTC)
     text = at.strftime("%Y-%m-%d" if kind == "day" else "%Y-%m-%d %H:%M")
     return Markup('<time datetime="{}" data-kind="{}">{}</time>').format(at.isoformat(), kind, text)
-
-
-def day(given: str | float | None) -> Markup:
-    """The day of a time."""
-    return when(given, "day")
 
 
 def value_text(value: object) -> str:
@@ -209,15 +187,13 @@ def upper_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def odds(chance: float) -> str:
-    """How often chance alone does as well."""
-    return f"1 time in {1 / max(chance, 1e-6):,.0f}{'' if chance >= 1e-6 else ' or less'}"
-
-
 _ID_HEAD, _ID_TAIL = 10, 17
 """So much of a long id is shown, from both ends: the end tells it from others."""
 _RULE_REASON: Final = re.compile(r"(b\d+): (.*) \[(.*); ([+-]\d+\.\d\d)\]", re.DOTALL)
 _MISSING: Final = re.compile(r"=None(?=, |$)")
 _SCORECARD_REASON: Final = re.compile(r"scorecard ([+-]\d+\.\d): (.*)", re.DOTALL)
-_ALL: Final = (number, decimal, risk, percent, money, when, day, value_text, person, sentence, said)
-FILTERS: Final = {one.__name__: one for one in (*_ALL, author, short, reason, upper_first, odds)}
+FILTERS: Final[dict[str, Callable[..., str]]] = {
+    one.__name__: one
+    for one in (when, value_text, person, sentence, said, author, short, reason, upper_first)
+} | {kind: partial(figure, kind=kind) for kind in (*_WRITTEN, "risk")}
+"""What templates write values with."""

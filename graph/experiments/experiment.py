@@ -16,7 +16,7 @@ from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import Split
 from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import run_baselines
-from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
+from acegraph.graph.experiments.bullet_report import bullet_json, record_json
 from acegraph.graph.metrics.costs import (
     cost_difference,
     cost_estimates,
@@ -26,15 +26,18 @@ from acegraph.graph.metrics.groups import GroupRates, rates_by_group
 from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
+from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.graph.training.report import TrainingReport
 from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.scale import limits_of
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import DECLINE, AceContext, Bullet
+from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, Case
 from acegraph.state.run.modes import settle
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
@@ -56,8 +59,8 @@ class Experiment:
     baselines: dict[str, list[Run]] = field(default_factory=dict)
     training: list[TrainingReport] = field(default_factory=list)
     bullets: list[Bullet] = field(default_factory=list)
-    records: list[BulletRecord] = field(default_factory=list)
-    """What these bullets did on the test cases of the last seed."""
+    records: dict[str, Record] = field(default_factory=dict)
+    """By id what these bullets did on the test cases of the last seed; prose has no record."""
     duplicates: int = 0
     """Test rows of all seeds that were left out because a training row is the same."""
     copies: int = 0
@@ -113,7 +116,7 @@ class Experiment:
     def to_json(self) -> dict[str, object]:
         """One object with every figure, for machines."""
         vanilla = self.modes["vanilla"]
-        by_bullet = {record.bullet.id: record.to_json() for record in self.records}
+        tested = {name: record_json(record) for name, record in self.records.items()}
         return {
             "seeds": len(vanilla),
             "test_cases": sum(len(run.truths) for run in vanilla),
@@ -138,7 +141,7 @@ class Experiment:
                 if (by := self.groups(name))
             },
             "bullets": [
-                {**bullet_json(b), "on_test_cases": by_bullet.get(b.id)} for b in self.bullets
+                {**bullet_json(b), "on_test_cases": tested.get(b.id)} for b in self.bullets
             ],
         }
 
@@ -197,9 +200,20 @@ def run_experiment(
         others = run_baselines(split.train, split.test, seed, costs) if baselines else {}
         experiment.add_seed(modes, others, split)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
-        experiment.records = report_bullets(experiment.bullets, split.test)
+        experiment.records = _records(pipeline.playbook, experiment.bullets, split)
     experiment.add_second_half()
     return experiment
+
+
+def _records(playbook: BulletPlaybook, bullets: list[Bullet], split: Split) -> dict[str, Record]:
+    rows = fields_of(split.test, split.task or task_of(split.test))
+    cases = Cases(
+        CaseTable(
+            Case(one["id"], row, one["answer"]) for one, row in zip(split.test, rows, strict=True)
+        )
+    )
+    records = ((b.id, cases.record_of(b, Ruleset.of(playbook))) for b in bullets)
+    return {name: record for name, record in records if record}
 
 
 def run_demonstration(

@@ -1,15 +1,20 @@
 """What a rule does on labelled rows: where it fires, how often it is right there, and what it adds.
 
-It counts columns, batch by batch, and does not know where they come from.
+A record counts columns, batch by batch, and does not know where they come from.
 """
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Share
-from acegraph.state import DECLINE
+from acegraph.nodes.rules.columns import declined_over
+from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.state import DECLINE, Bullet, Condition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict
 
 Rows = NDArray[np.bool_]
@@ -90,3 +95,43 @@ class Record:
         figures |= {"recall": self.recall, "false_positive_rate": wrong}
         figures["precision"] = right.value or 0.0
         return asdict(self) | {name: round(figure, 6) for name, figure in figures.items()}
+
+
+class Cases:
+    """Labelled cases on which rules are tried, with what is read of them again and again."""
+
+    def __init__(self, table: CaseTable) -> None:
+        self.table, self.fraud, self.honest = table, table.fraud, ~table.fraud
+        name = table.amount_name
+        column = table.column(name) if name else None
+        self.amounts = column.numbers if column else np.full(len(table), np.nan)
+        self._declined: tuple[Ruleset, Rows] | None = None
+
+    def declined(self, ruleset: Ruleset) -> Rows:
+        """On which of them a ruleset declines; that of the last one is kept."""
+        known = self._declined
+        if known is None or known[0] is not ruleset:
+            known = self._declined = (ruleset, declined_over(ruleset, self.table))
+        return known[1]
+
+    def tried(self, condition: Condition, fired: Rows, says_so: Rows | None = None) -> Record:
+        """What a rule does that fires on these cases; `says_so`: where the playbook says it too."""
+        record = Record(condition.render(), condition.verdict)
+        record.add(fired, self.fraud, self.honest, self.amounts, says_so)
+        return record
+
+    def record_of(self, bullet: Bullet, ruleset: Ruleset) -> Record | None:
+        """What a bullet does; it adds what the ruleset decides otherwise because of it. None for
+        prose.
+        """
+        if bullet.condition is None:
+            return None
+        others = tuple(rule for rule in ruleset.rules if rule.id != bullet.id)
+        without = declined_over(replace(ruleset, rules=others), self.table)
+        is_same = self.declined(ruleset) == without
+        return self.tried(bullet.condition, bullet.condition.holds_over(self.table), is_same)
+
+    def newest(self, rows: Rows, most: int) -> list[tuple[str, Mapping[str, Scalar | None]]]:
+        """The newest of some of the cases: their ids and fields."""
+        found = [self.table[int(row)] for row in np.flatnonzero(rows)[-most:][::-1]]
+        return [(case.id, case.fields) for case in found]

@@ -7,8 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.graph.desk.figures import Cases
-from acegraph.graph.metrics.records import Record
+from acegraph.graph.metrics.records import Cases, Record
 from acegraph.state import Condition
 from acegraph.state.values.condition import Comparison
 

@@ -99,19 +99,10 @@ def _row(desk: Desk, bullet: Bullet) -> Row:
     last = last_right(columns, bullet)
     return Row(
         bullet,
-        _tried(desk, bullet),
+        desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
         None if last is None else float(columns.seconds[last]),
     )
-
-
-def _tried(desk: Desk, bullet: Bullet) -> Record | None:
-    """What a bullet does; new is what the playbook decides differently because of it."""
-    if bullet.condition is None:
-        return None
-    cases = desk.cases()
-    is_new = desk.declined(cases.table) != desk.declined_without(cases.table, bullet)
-    return cases.tried(bullet.condition, bullet.condition.holds_over(cases.table), ~is_new)
 
 
 def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:

@@ -49,7 +49,7 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
     except InvalidCondition as error:
         return found | {"problem": nouns.shown(str(error))}
     fired = condition.holds_over(cases.table)
-    declined = desk.declined(cases.table)
+    declined = cases.declined(desk.ruleset())
     says_so = declined if condition.verdict == DECLINE else ~declined
     kinds = {"bad": cases.fraud, "good": cases.honest}
     return found | {

@@ -4,9 +4,7 @@ from pathlib import Path
 
 from acegraph.graph.data.explain import explain, explain_dataset
 from acegraph.graph.data.files import FileLayout, read_dataset
-from acegraph.graph.experiments.bullet_report import report_bullets
-from acegraph.graph.metrics.intervals import Share
-from acegraph.state import Bullet, Condition, Transaction
+from acegraph.state import Transaction
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 
@@ -44,19 +42,3 @@ def test_identifiers_of_a_file_are_found(tmp_path: Path) -> None:
     found = explain_dataset(read_dataset(file, FileLayout(query=None, answer="fraud")), {})
     assert [row.field for row in found.read] == ["amt", "kind"]
     assert found.ignored[0].startswith("cc_num (names somebody")
-
-
-def test_a_bullet_report_counts_what_it_alone_gets_right() -> None:
-    items = [
-        {"id": f"c{i}", "query": {"x": i}, "answer": "DECLINE" if i >= 5 else "APPROVE"}
-        for i in range(10)
-    ]
-    rules = ("DECLINE when x >= 4", "DECLINE when x >= 8")
-    bullets = [
-        Bullet(f"b{k}", rule, "node", condition=Condition.parse(rule))
-        for k, rule in enumerate(rules, start=1)
-    ]
-    first, second = report_bullets(bullets, items)
-    assert (first.record.right, first.marginal) == (Share(5, 6), 3)
-    assert (second.record.right, second.marginal) == (Share(2, 2), 0)
-    assert first.to_json()["precision"] == 0.8333

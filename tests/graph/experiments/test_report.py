@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
-from acegraph.graph.experiments.bullet_report import BulletRecord
 from acegraph.graph.experiments.experiment import Experiment, Plan
 from acegraph.graph.experiments.report.page import report_page, write_report
 from acegraph.graph.metrics.records import Counts, Record
@@ -87,7 +86,7 @@ def experiment_of(text: str) -> Experiment:
         baselines={"logistic_regression": [some_run(3)]},
         training=[trained],
         bullets=[bullet],
-        records=[BulletRecord(bullet, Record(text, "DECLINE", 80, fired=Counts(9, 7, 2)))],
+        records={"b1": Record(text, "DECLINE", 80, fired=Counts(9, 7, 2))},
         plan=Plan(by=(text,)),
         group_values={text: [[text, "other"] * 60]},
         data=text,

@@ -1,0 +1,24 @@
+"""What a rule does on labelled cases, and what the playbook would not do without it."""
+
+from acegraph.graph.metrics.intervals import Share
+from acegraph.graph.metrics.records import Cases, Counts
+from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.state import BulletPlaybook, Case, Field, Task
+from acegraph.state.values.cases import CaseTable
+
+NODE = "fraud_detection"
+
+
+def test_a_rule_adds_what_the_playbook_declines_because_of_it() -> None:
+    playbook = BulletPlaybook(task=Task("numbers", (Field("x", "number"),)))
+    for text in ("DECLINE when x >= 4", "DECLINE when x >= 8"):
+        playbook.add_bullet(text, NODE)
+    prose = playbook.get_bullet(playbook.add_bullet("look twice", NODE))
+    rows = (Case(f"c{i}", {"x": i}, "DECLINE" if i >= 5 else "APPROVE") for i in range(10))
+    cases, ruleset = Cases(CaseTable(rows)), Ruleset.of(playbook)
+    first, second = (cases.record_of(playbook.get_bullet(name), ruleset) for name in ("b1", "b2"))
+    assert first is not None
+    assert second is not None
+    assert (first.right, first.added) == (Share(5, 6), Counts(4, 3, 1))
+    assert (second.right, second.added) == (Share(2, 2), Counts())
+    assert cases.record_of(prose, ruleset) is None
