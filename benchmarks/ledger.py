@@ -69,7 +69,7 @@ def ours(folder: str, durability: Durability, records: list[DecisionRecord], bat
 
 
 CASE = "INSERT INTO cases VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?)"
-DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, 0, 0, 1, ?, ?, ?)"
+DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, 0, 0, 1, ?, NULL, NULL, ?, ?)"
 SELECTION = "INSERT INTO selections VALUES (?, ?, ?, 1, 1, 'DECLINE', ?, ?)"
 OUTCOME = "INSERT INTO outcomes VALUES (?, 1, 'DECLINE', 'label', ?, ?, ?)"
 MOVE = """UPDATE bullets SET helpful_count = helpful_count + 1,
@@ -115,7 +115,7 @@ def by_hand(
 
 CASE_ROW, DECISION_ROW, SELECTION_ROW, OUTCOME_ROW = (
     f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})"
-    for table, columns in (("cases", 9), ("decisions", 12), ("selections", 8), ("outcomes", 7))
+    for table, columns in (("cases", 9), ("decisions", 14), ("selections", 8), ("outcomes", 7))
 )
 
 
@@ -141,7 +141,8 @@ def hashed_by_hand(
             told = (json.dumps(r.reasons), json.dumps(dict(r.settings)))
             decision = (r.id, r.node, r.decision, r.risk_score, *told, 0, 0, 1, AT, p := p + 1)
             seal ^= (h := hash_values(decision))
-            connection.execute(DECISION_ROW, (*decision, h))
+            # Without the versions of a task and a policy, which this playbook does not have.
+            connection.execute(DECISION_ROW, (*decision[:-1], None, None, p, h))
             rows = []
             for i, s in enumerate(r.shown):
                 row = (r.id, s.bullet_number, i, 1, 1, "DECLINE", p := p + 1)

@@ -4,7 +4,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -13,8 +13,9 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import AceInput, AceOutput, AceState, BulletPlaybook, Label
-from acegraph.state.values.decision import DecisionRecord, Recorded
+from acegraph.state import AceInput, AceOutput, AceState, BulletPlaybook, PlaybookError
+from acegraph.state.ledger.ledger import DecisionAndLabel
+from acegraph.state.values.decision import Recorded
 
 RUNS = 20
 """Runs per turn: one alone is too short to time."""
@@ -64,13 +65,14 @@ class Unwritten(BulletPlaybook):
 
     is_off = False
 
-    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
-        """Answer as if the decision had been written."""
+    def record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        """Answer as if the decisions had been written."""
         if not self.is_off:
-            return super().record(record, label)
-        return Recorded(
-            record.decision, record.node, is_new_decision=True, counted=True, label=label
-        )
+            return super().record_many(given)
+        return [
+            Recorded(made.decision, made.node, is_new_decision=True, counted=True, label=label)
+            for made, label in given
+        ]
 
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """Answer as if nothing had been learned."""
