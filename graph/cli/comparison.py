@@ -20,7 +20,6 @@ from acegraph.graph.cli.printing import (
 )
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.task.policy import USUAL, Policy
-from acegraph.state.values.costs import CostMatrix
 
 if TYPE_CHECKING:
     from acegraph.graph.data.splits import Split
@@ -152,14 +151,11 @@ def _in_words(files: list[Path], split: str) -> str:
 
 def _run(splits: "list[Split]", context: AceContext, baselines: str) -> "Experiment":
     from acegraph.graph.experiments.baselines import check_baselines
-    from acegraph.graph.experiments.experiment import Plan, run_experiment
+    from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
 
-    task, costs = splits[0].task, (context.policy or {}).get("costs")
-    protected = [one.name for one in task.fields if one.role == "protected"] if task else []
     with progress_bar() as progress:
-        plan = Plan(costs=CostMatrix(**(costs or {})), by=tuple(protected))
-        run = partial(run_experiment, splits, progress=progress, plan=plan)
+        run = partial(run_experiment, splits, progress=progress)
         experiment = run(context=context, baselines=check_baselines(baselines))
         if resolve_model("agent", None, context.agent_model) and baselines != "none":
             embedded = context.with_changes(agent_model=EMBEDDED_NAME)
@@ -176,14 +172,10 @@ def _compare_versions(version: int, file: Path | None, columns: Columns) -> None
     from acegraph.graph.experiments.duel import duel, live_duel
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
-        found = book.task(AceContext().node).of_role("amount")
-        amount = found.name if found else None
-        matrix = CostMatrix(**(book.policy().costs or {}))
         if file is None:
-            result = live_duel(book, version, costs=matrix, amount=amount)
+            result = live_duel(book, version)
         else:
-            items, told = columns.load(file), progress(None)
-            result = duel(book, version, items, costs=matrix, amount=amount, progress=told)
+            result = duel(book, version, columns.load(file), progress=progress(None))
     if not told_as_json(result.to_json()):
         _say_duel(result)
 

@@ -159,7 +159,7 @@ def money_tables(experiment: "Experiment") -> Group:
 
 
 def _alert_table(experiment: "Experiment") -> Table:
-    costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
+    costs, vanilla = experiment.costs, experiment.modes["vanilla"]
     nothing, unit = 1000 * cost_if_all_approved(vanilla, costs), unit_of_cost(vanilla)
     has_amounts = any(amount is not None for run in vanilla for amount in run.amounts)
     rows = []

@@ -17,7 +17,8 @@ from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.pipeline import LabelledCases
-from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
+from acegraph.nodes.rules.points import amount_of
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.ledger.lookups import challenged_decisions
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Fields
@@ -76,38 +77,27 @@ def duel(
     version: int,
     dataset: LabelledCases,
     *,
-    costs: CostMatrix | None = None,
-    amount: str | None = None,
     context: AceContext | None = None,
     progress: Progress | None = None,
 ) -> Duel:
     """Decide labelled cases by today's rules and by those of another version.
 
-    Neither version learns, and nothing is stored. `amount` names the field that costs are a share
-    of.
+    Neither version learns, and nothing is stored.
     """
     items = as_items(dataset)
     today = TableRules.of(playbook, context)
-    rows = fields_of(items, today.task)
-    amounts, runs = _amounts(rows, amount), []
-    for rules in (today, TableRules.of_version(playbook, version, context)):
-        run = Run(amounts=amounts)
+    rows, runs = fields_of(items, today.task), (Run(), Run())
+    sides = (today, TableRules.of_version(playbook, version, context))
+    for run, rules in zip(runs, sides, strict=True):
         for item, row in zip(items, rows, strict=True):
             decided = rules.decide(row)
             run.add(item["answer"], decided.decision, decided.risk, row_name(item))
             if progress:
                 progress("cases", len(run.truths), len(items))
-        runs.append(run)
-    return Duel(playbook.version, version, runs[0], runs[1], costs or CostMatrix(), amount)
+    return _duel(playbook, (playbook.version, version), *runs, rows)
 
 
-def live_duel(
-    playbook: BulletPlaybook,
-    version: int,
-    *,
-    costs: CostMatrix | None = None,
-    amount: str | None = None,
-) -> Duel:
+def live_duel(playbook: BulletPlaybook, version: int) -> Duel:
     """Compare what a version decided in shadow with what was decided, on the labelled cases."""
     cases = challenged_decisions(playbook.database, version)
     if not cases:
@@ -115,19 +105,26 @@ def live_duel(
             f"no labelled decision with version {version} in shadow; run with "
             f"AceContext(policy={{'shadow': {version}}}), or give a file of labelled cases"
         )
-    amounts = _amounts([case.fields for case in cases], amount)
-    champion, challenger = Run(amounts=amounts), Run(amounts=amounts)
+    champion, challenger = Run(), Run()
     for case in cases:
         champion.add(case.label, case.decision, case.risk_score)
         decision = case.challenger_decision or UNDECIDED
         challenger.add(case.label, decision, case.challenger_risk_score)
-    return Duel(None, version, champion, challenger, costs or CostMatrix(), amount)
+    rows = [case.fields for case in cases]
+    return _duel(playbook, (None, version), champion, challenger, rows)
 
 
-def _amounts(cases: Iterable[Fields], amount: str | None) -> list[float | None]:
-    """The amount of each case; none where the case has no number there, or no field is named."""
-    values = [None if amount is None else fields.get(amount) for fields in cases]
-    amounts = [float(v) if isinstance(v, int | float) else None for v in values]
-    if amount is not None and not any(one is not None for one in amounts):
-        raise InvalidSettings(f"no case has a number in field {amount!r}")
-    return amounts
+def _duel(
+    playbook: BulletPlaybook,
+    versions: tuple[int | None, int],
+    champion: Run,
+    challenger: Run,
+    rows: Iterable[Fields],
+) -> Duel:
+    """Both sides with the costs of the policy, and the amounts in the field that is one."""
+    node = AceContext().node
+    field = playbook.task(node).of_role("amount")
+    amount = field.name if field else None
+    champion.amounts = challenger.amounts = [amount_of(row, amount) for row in rows]
+    costs = CostMatrix(**(playbook.policy(node).costs or {}))
+    return Duel(*versions, champion, challenger, costs, amount)

@@ -33,22 +33,11 @@ from acegraph.graph.training.report import TrainingReport
 from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.nodes.rules.scale import limits_of
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, Case
-from acegraph.state.run.modes import settle
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What mistakes cost, and what is looked at."""
-
-    costs: CostMatrix = field(default_factory=CostMatrix)
-    by: tuple[str, ...] = ()
-    """Fields by whose groups false declines are reported."""
 
 
 @dataclass
@@ -65,7 +54,7 @@ class Experiment:
     """Test rows of all seeds that were left out because a training row is the same."""
     copies: int = 0
     """Test rows of all seeds that stayed although a training row is the same."""
-    plan: Plan = field(default_factory=Plan)
+    costs: CostMatrix = field(default_factory=CostMatrix)
     data: str = ""
     """The name of the data, for pictures and reports."""
     split: str = ""
@@ -75,7 +64,7 @@ class Experiment:
     notes: list[str] = field(default_factory=list)
     """What was said while the data was read, for reports."""
     group_values: dict[str, list[list[Scalar | None]]] = field(default_factory=dict)
-    """The values of each field of `plan.by`, by seed and test case."""
+    """The values of each protected field, by seed and test case."""
     meter: Meter = field(default_factory=Meter)
     """What language models were asked for in training and deciding."""
 
@@ -94,7 +83,7 @@ class Experiment:
         """Add the runs of one more seed, with the groups and the amounts of its test cases."""
         task = split.task or task_of(split.test)
         rows, amount = fields_of(split.test, task), task.of_role("amount")
-        for name in self.plan.by:
+        for name in (one.name for one in task.fields if one.role == "protected"):
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
         amounts = [amount_of(row, amount.name) if amount else None for row in rows]
         for runs, gathered in ((modes, self.modes), (baselines, self.baselines)):
@@ -124,13 +113,10 @@ class Experiment:
             "duplicates_left_out": self.duplicates,
             "duplicates_kept": self.copies,
             "fraud_rate": round(self.fraud_rate, 4),
-            "approve_all_accuracy": round(1 - self.fraud_rate, 4),
-            "learned": self.learned,
-            "seeds_that_learned": sum(bool(r.bullets_active) for r in self.training),
             "active_bullets": [report.bullets_active for report in self.training],
             "evidence": [report.evidence for report in self.training],
             "since_change": [report.since_change for report in self.training],
-            "plan": asdict(self.plan),
+            "costs": asdict(self.costs),
             "modes": {name: self._compared(name, runs) for name, runs in self.modes.items()},
             "challengers": {
                 name: self._compared(name, runs) for name, runs in self.baselines.items()
@@ -146,7 +132,7 @@ class Experiment:
         }
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
-        """How the groups of each field of `plan.by` fared with a mode or a baseline."""
+        """How the groups of each protected field fared with a mode or a baseline."""
         runs = (self.modes | self.baselines)[name]
         half = name.endswith("second_half")  # its cases are not all test cases
         return {} if half else rates_by_group(runs, self.group_values)
@@ -158,12 +144,12 @@ class Experiment:
             **asdict(mcnemar(runs, vanilla)),
             "p_value": gain["p_value"],
             "balanced_accuracy": gain,
-            "cost_per_1000": cost_difference(runs, vanilla, self.plan.costs).to_json(),
+            "cost_per_1000": cost_difference(runs, vanilla, self.costs).to_json(),
         }
         return {**self._figures(runs), "against_vanilla": paired}
 
     def _figures(self, runs: list[Run]) -> dict[str, object]:
-        costs = self.plan.costs
+        costs = self.costs
         with_interval = estimates(runs) | cost_estimates(runs, costs)
         return {
             **{name: estimate.to_json() for name, estimate in with_interval.items()},
@@ -178,12 +164,15 @@ def run_experiment(
     context: AceContext | None = None,
     progress: Callable[[int], Progress] | None = None,
     baselines: bool = True,
-    plan: Plan | None = None,
     concurrency: int = 1,
 ) -> Experiment:
     """Train and compare on each split; `progress` gives the callback of a seed."""
-    plan, context = plan or Plan(), context or AceContext()
-    experiment = Experiment(plan=plan, model=model_name("agent", context.agent_model))
+    context = context or AceContext()
+    given = (context.policy or {}).get("costs")
+    costs = CostMatrix(**given) if given else None
+    experiment = Experiment(
+        costs=costs or CostMatrix(), model=model_name("agent", context.agent_model)
+    )
     for seed, given in enumerate(splits):
         split = (given if isinstance(given, Split) else Split(*given)).without_duplicates()
         split.check_labels()
@@ -196,7 +185,6 @@ def run_experiment(
         with metered(experiment.meter):
             experiment.training.append(pipeline.train_offline(split.train, split.task))
             modes = pipeline.compare(split.test)
-        costs, *_ = limits_of(settle(pipeline.playbook, settings))
         others = run_baselines(split.train, split.test, seed, costs) if baselines else {}
         experiment.add_seed(modes, others, split)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.cli.tables import experiment_table, group_tables, money_tables
-from acegraph.graph.experiments.experiment import Experiment, Plan
+from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
 from acegraph.state.values.costs import CostMatrix
 
@@ -67,7 +67,7 @@ def test_the_gain_is_in_balanced_accuracy_and_money_where_fraud_is_rare() -> Non
 
 
 def test_the_tables_of_money_fit_the_page() -> None:
-    costly = rare(plan=Plan(costs=CostMatrix(missed_fraud=250, false_decline=90)))
+    costly = rare(costs=CostMatrix(missed_fraud=250, false_decline=90))
     for table in money_tables(costly).renderables:
         assert not any("…" in line for line in lines_of(table))
 

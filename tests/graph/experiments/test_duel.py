@@ -18,11 +18,11 @@ from acegraph.state import (
     Condition,
     InvalidDataset,
     InvalidInput,
-    InvalidSettings,
     verify,
 )
 from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.task.policy import Policy
 from acegraph.state.values.costs import CostMatrix
 
 NODE = "fraud_detection"
@@ -90,14 +90,13 @@ def test_the_cost_difference_is_that_of_a_thousand_cases() -> None:
     assert estimate.low <= estimate.mean <= estimate.high
 
 
-def test_costs_can_be_the_amounts() -> None:
-    costs = CostMatrix(missed_fraud=1, false_decline=1)
-    result = duel(two_versions(), 1, CASES, costs=costs, amount="amount")
+def test_costs_are_those_of_the_policy_times_the_amounts() -> None:
+    playbook = two_versions()
+    playbook.set_policy(Policy(costs={"missed_fraud": 1.0, "false_decline": 1.0}), NODE)
+    result = duel(playbook, 1, CASES)
     missed = sum(10 * n for n in range(40) if 10 * n >= 100 and n % 24 < 12)
     false = sum(10 * n for n in range(40) if 10 * n < 100 and n % 24 >= 12)
     assert result.cost_difference().mean == pytest.approx(1000 * (-missed - false) / 40)
-    with pytest.raises(InvalidSettings, match="price"):
-        duel(two_versions(), 1, CASES, amount="price")
 
 
 def test_an_unknown_version_is_refused() -> None:

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
-from acegraph.graph.experiments.experiment import Experiment, Plan
+from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.experiments.report.page import report_page, write_report
 from acegraph.graph.metrics.records import Counts, Record
 from acegraph.graph.metrics.run import Run
@@ -87,7 +87,6 @@ def experiment_of(text: str) -> Experiment:
         training=[trained],
         bullets=[bullet],
         records={"b1": Record(text, "DECLINE", 80, fired=Counts(9, 7, 2))},
-        plan=Plan(by=(text,)),
         group_values={text: [[text, "other"] * 60]},
         data=text,
         split=text,
