@@ -1,7 +1,6 @@
 """`acegraph score` and `backtest`: decide whole tables, and try rules on them."""
 
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -37,7 +36,7 @@ def score(
         str,
         typer.Argument(
             help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
-            "quotes, as 'days/*.parquet'; or a table on an engine, as duckdb://p.duckdb#payments."
+            "quotes, as 'days/*.parquet'."
         ),
     ],
     out: Annotated[
@@ -48,9 +47,6 @@ def score(
         str | None, typer.Option("--id", help="The column of row ids; else rows are numbered.")
     ] = None,
     *,
-    record: Annotated[
-        bool, typer.Option(help="Keep the decisions in the ledger, once per id; wants --id.")
-    ] = False,
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -73,7 +69,6 @@ def score(
             out,
             ids=ids,
             allow_missing=allow_missing,
-            record=record,
             progress=progress(None),
         )
     if not told_as_json(report.to_json()):
@@ -85,8 +80,6 @@ def _say_scored(report: "ScoreReport", out: str | None) -> None:
     say(f"{report.rows:,} rows by version {report.version}: {counts}")
     if not report.bullets:
         warn("no bullet acts in this playbook: the scorecard decides alone")
-    if report.recorded is not None:
-        say(f"{report.recorded:,} decision(s) recorded that the ledger did not know")
     if out is not None:
         say(f"written to {out}")
 
@@ -95,8 +88,8 @@ def backtest(
     what: Annotated[
         str,
         typer.Argument(
-            help="A rule in quotes ('DECLINE when amount >= 900'), a bullet (b7), a file with a "
-            "rule on each line, playbook, or a version (v12)."
+            help="A rule in quotes ('DECLINE when amount >= 900'), a bullet (b7), or a file with a "
+            "rule on each line."
         ),
     ],
     table: Annotated[
@@ -110,15 +103,12 @@ def backtest(
     positive: Annotated[
         str | None, typer.Option(help="The label that means fraud, if it is no usual word.")
     ] = None,
-    rows: Annotated[
-        Path | None, typer.Option(help="A file for the rows on which it fires: .parquet, .csv ...")
-    ] = None,
     max_calls: Annotated[
         int, typer.Option(min=1, help="For prose: stop before more calls to language models.")
     ] = 200,
     model: Model = None,
 ) -> None:
-    """Try a rule, a bullet, or a version of the playbook on past payments.
+    """Try a rule or a bullet on past payments.
 
     A bullet in prose is tried without a table: a model decides the playbook's labelled cases with
     it and without it. Example: acegraph backtest "DECLINE when amount >= 900 and hour < 6" p.csv
@@ -133,11 +123,9 @@ def backtest(
     with lasting(must_exist=True) as book, progress_bar() as progress:
         subjects = subjects_of(book, what)
         labels = Labels(label, positive)
-        report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
+        report = backtest_files(subjects, table, labels, progress=progress(None))
     if not told_as_json(report.to_json()):
         _say_backtest(report)
-        if rows is not None:
-            say(f"the rows are in {rows}")
 
 
 def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
@@ -170,5 +158,5 @@ def _say_backtest(report: "BacktestReport") -> None:
     first = report.backtests[0]
     print_table(backtest_table(report))
     say(f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments")
-    if any(one.added is None and one.name[0] in "ADb" for one in report.backtests):
+    if any(one.added is None for one in report.backtests):
         say("what a rule adds to the playbook is not known: the table lacks columns of its bullets")

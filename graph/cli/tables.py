@@ -275,7 +275,7 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
 
 
 def backtest_table(report: "BacktestReport") -> Table:
-    """What rules or playbooks do on a table of past payments."""
+    """What rules do on a table of past payments."""
     rows = []
     for one in report.backtests:
         fired, added, right = one.fired, one.added, one.right

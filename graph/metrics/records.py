@@ -43,19 +43,16 @@ class Counts:
 
 @dataclass
 class Record:
-    """How a rule does on rows, or a playbook that declines some of them."""
+    """How a rule does on rows."""
 
     name: str
     verdict: Verdict
     rows: int = 0
     all_frauds: int = 0
     all_honest: int = 0
-    undecided: int = 0
-    """Rows that a playbook leaves undecided."""
     fired: Counts = field(default_factory=Counts)
-    """Of a playbook: the rows that it declines."""
     added: Counts | None = None
-    """Of a rule: the fired rows on which the playbook without it does not say the same."""
+    """The fired rows on which the playbook without it does not say the same."""
 
     def add(
         self,

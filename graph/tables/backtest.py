@@ -1,10 +1,9 @@
-"""Try rules, bullets or whole versions of a playbook on a table of past payments."""
+"""Try rules on a table of past payments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,17 +13,15 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.labels import read_label
 from acegraph.graph.metrics.records import Record
-from acegraph.graph.tables.files import TableFiles, writing
-from acegraph.graph.tables.reading import Mask, TableReader, codes_of
+from acegraph.graph.tables.files import TableFiles
+from acegraph.graph.tables.reading import TableReader, codes_of
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.graph.tables.scorer import check_columns, check_tested
+from acegraph.graph.tables.scorer import check_tested, lacking
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
-from acegraph.state.database.places import whole_file
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.form import label_cell
 from acegraph.state.values.condition import Comparison, is_meant_as_condition
-from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
     from acegraph.graph.data.rows import Progress
@@ -33,30 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subjects:
-    """What is tried: rules that would be added to a ruleset, or the ruleset itself."""
+    """What is tried: rules that would be added to a ruleset."""
 
     rules: TableRules
     conditions: dict[str, Condition]
-    """By name; none: the ruleset as a whole is tried."""
-    name: str = "playbook"
-
-    @property
-    def records(self) -> list[Record]:
-        """A record of each, without any rows."""
-        tried = [Record(name, condition.verdict) for name, condition in self.conditions.items()]
-        return tried or [Record(self.name, DECLINE)]
-
-    def is_known(self, names: Sequence[str]) -> bool:
-        """Whether a table has what the ruleset tests; what is tried itself must be there."""
-        for condition in self.conditions.values():
-            check_tested(self.rules, names, {"the rule": condition})
-        try:
-            check_columns(self.rules, names)
-        except InvalidDataset:
-            if not self.conditions:
-                raise
-            return False
-        return True
+    """By name."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +49,17 @@ class BacktestReport:
 
 
 def subjects_of(playbook: BulletPlaybook, what: str, context: AceContext | None = None) -> Subjects:
-    """What a word of the command line means: a rule, a bullet, a file of rules, the playbook, or a
-    version as v12.
-    """
+    """What a word of the command line means: a rule, a bullet, or a file of rules."""
     today = TableRules.of(playbook, context)
-    if what == "playbook":
-        return Subjects(today, {})
     if is_meant_as_condition(what):
         return _rules(today, [what])
-    if what.startswith("v") and what[1:].isdigit():
-        return Subjects(TableRules.of_version(playbook, int(what[1:]), context), {}, what)
     if Path(what).is_file():
         lines = [line.strip() for line in Path(what).read_text().splitlines()]
         return _rules(today, [line for line in lines if line and line[0] != "#"])
     if not (what.startswith("b") and what[1:].isdigit()):
         raise InvalidSettings(
-            f"a rule ('DECLINE when ...'), a bullet (b7), a file of rules, playbook, or a version "
-            f"(v12) wanted; found {what[:60]!r}; compare --against compares two versions"
+            f"a rule ('DECLINE when ...'), a bullet (b7) or a file of rules wanted; found "
+            f"{what[:60]!r}; compare --against VERSION measures the playbook as a whole"
         )
     bullet = playbook.get_bullet(what)
     if bullet.condition is None:
@@ -126,8 +98,6 @@ class Labels:
 
 
 NO_LABELS: Final = Labels()
-Keep = Callable[[pa.RecordBatch, Sequence[Mask]], None]
-"""Called with a batch and, by subject, where it fires."""
 
 
 def backtest_files(
@@ -135,85 +105,49 @@ def backtest_files(
     source: str | Path,
     labels: Labels = NO_LABELS,
     *,
-    rows: str | Path | None = None,
     progress: Progress | None = None,
 ) -> BacktestReport:
-    """Try subjects on the rows of a file, or of the files of a pattern.
-
-    `rows` names a file for the rows on which any of them fires.
-    """
+    """Try subjects on the rows of a file, or of the files of a pattern."""
     table = TableFiles.open(source)
     if labels.column not in (None, *table.flat_schema.names):
         some = ", ".join(table.flat_schema.names[:12])
         raise InvalidDataset(f"no column {labels.column!r}; found {some}")
-    backtest = _Backtest(subjects, table, labels)
-    if rows is None:
-        return backtest.run(progress)
-    file = Path(rows)
-    all_names = [record.name for record in backtest.records]
-    schema = table.flat_schema.append(pa.field("fired", pa.string()))
-    with whole_file(file) as part, writing(part, file, schema) as write:
-
-        def keep(batch: pa.RecordBatch, fired: Sequence[Mask]) -> None:
-            which = np.logical_or.reduce(fired)
-            by_row = np.array(fired).T[which]
-            names = ["; ".join(compress(all_names, one)) for one in by_row]
-            kept = batch.filter(pa.array(which))
-            kept = kept.append_column("fired", pa.array(names, pa.string()))
-            write(kept.cast(schema))
-
-        return backtest.run(progress, keep)
+    backtest, total, done = _Backtest(subjects, table), table.rows, 0
+    columns = {*backtest.reader.columns, labels.column}
+    for batch in table.batches([name for name in table.flat_schema.names if name in columns]):
+        backtest.add(batch, labels.read(batch, is_cells=table.is_cells))
+        done += batch.num_rows
+        if progress:
+            progress("rows", done, total or done)
+    if not done:
+        raise InvalidDataset(f"{table.place}: no rows")
+    return BacktestReport(list(backtest.records.values()))
 
 
 class _Backtest:
     """One pass over a table."""
 
-    def __init__(self, subjects: Subjects, table: TableFiles, labels: Labels) -> None:
-        self._subjects, self._table, self._labels = subjects, table, labels
+    def __init__(self, subjects: Subjects, table: TableFiles) -> None:
         rules, names = subjects.rules, table.flat_schema.names
-        self._is_known = subjects.is_known(names)
+        check_tested(rules, names, subjects.conditions)
         found = rules.task.of_role("amount")
         self._amount = found.name if found else ""
-        conditions = list(subjects.conditions.values())
+        self._conditions, conditions = subjects.conditions, list(subjects.conditions.values())
         if self._amount:  # so that it is read
             conditions.append(Condition((Comparison(self._amount, "is known"),), DECLINE))
-        self._reader = TableReader(
+        self.reader = TableReader(
             rules, table.flat_schema, is_cells=table.is_cells, conditions=conditions
         )
-        self._decider = BatchDecider(rules.ruleset)
-        self.records = subjects.records
+        self._decider = None if lacking(rules, names) else BatchDecider(rules.ruleset)
+        self.records = {n: Record(n, one.verdict) for n, one in self._conditions.items()}
 
-    def run(self, progress: Progress | None, keep: Keep | None = None) -> BacktestReport:
-        """Count all rows."""
-        total, done = self._table.rows, 0
-        columns = {*self._reader.columns, self._labels.column}
-        wanted = [name for name in self._table.flat_schema.names if keep or name in columns]
-        for batch in self._table.batches(wanted):
-            fired = list(self._fired(batch))
-            if keep:
-                keep(batch, fired)
-            done += batch.num_rows
-            if progress:
-                progress("rows", done, total or done)
-        if not done:
-            raise InvalidDataset(f"{self._table.place}: no rows")
-        return BacktestReport(self.records)
-
-    def _fired(self, batch: pa.RecordBatch) -> Iterator[Mask]:
-        """By subject where it fires; everything is counted on the way."""
-        labels = self._labels.read(batch, is_cells=self._table.is_cells)
-        rows = self._reader.read(batch)
+    def add(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
+        """Count the rows of a batch."""
+        rows = self.reader.read(batch)
         column = rows.column(self._amount)
         amounts = np.full(len(rows), np.nan) if column is None else column.numbers
-        said = self._decider.decide(rows).decisions if self._is_known else None
-        conditions = list(self._subjects.conditions.values())
-        for place, record in enumerate(self.records):
-            says_so = None if said is None else said == DECISIONS.index(record.verdict)
-            if conditions:
-                fired = conditions[place].holds_over(rows)
-            else:
-                assert said is not None  # `is_known` refuses a table without what is tried
-                fired, says_so = np.asarray(says_so), None
-                record.undecided += int((said == DECISIONS.index(UNDECIDED)).sum())
-            record.add(fired, labels == FRAUD, labels == HONEST, amounts, says_so)
-            yield fired
+        said = self._decider.decide(rows).decisions if self._decider else None
+        for name, condition in self._conditions.items():
+            says_so = None if said is None else said == DECISIONS.index(condition.verdict)
+            fired = condition.holds_over(rows)
+            self.records[name].add(fired, labels == FRAUD, labels == HONEST, amounts, says_so)

@@ -1,6 +1,6 @@
 """Score a whole table: for every row a decision, its risk, and the bullets that fired.
 
-The graph decides the same (docs/tables.md). Nothing is recorded here: see recording.py.
+The graph decides the same (docs/tables.md). Nothing is recorded.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import pyarrow as pa
 
 from acegraph.graph.tables.files import BATCH, TableFiles, Write, flat, writing
-from acegraph.graph.tables.recording import Recorder
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
@@ -37,9 +36,7 @@ class ScoreReport:
     """How many rows have each decision."""
     version: int
     """The version of the playbook."""
-    recorded: int | None = None
-    """How many decisions were new to the ledger, if they were recorded."""
-    bullets: int = 0
+    bullets: int
     """How many bullets act."""
 
     def to_json(self) -> dict[str, object]:
@@ -60,7 +57,6 @@ def score(
     A table is one of Arrow, pandas or polars, or anything that gives its columns as Arrow does. The
     result has a row for each row: the column `ids`, or `row`, from 1 on; `decision`, `risk`; what
     was added up, `bullets` and `scorecard`; and `undecided` (why there is no decision).
-    Nothing is recorded.
     """
     given = as_arrow(table)
     scorer = Scorer(as_rules(playbook, context), given.schema, ids=ids, allow_missing=allow_missing)
@@ -106,37 +102,31 @@ def score_files(
     context: AceContext | None = None,
     ids: str | None = None,
     allow_missing: bool = False,
-    record: bool = False,
     progress: Progress | None = None,
 ) -> ScoreReport:
     """Decide the rows of a file, or of the files of a pattern, and write the decisions to `out`.
 
-    The rows go through memory in batches. The output appears when it is whole. With `record` the
-    ledger keeps every decision, once per id of a row.
+    The rows go through memory in batches. The output appears when it is whole.
     """
     rules, table = as_rules(playbook, context), TableFiles.open(source)
     scorer = Scorer(
         rules, table.flat_schema, is_cells=table.is_cells, ids=ids, allow_missing=allow_missing
     )
-    recorder = Recorder.of(playbook, context, scorer, ids) if record else None
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
         takers: list[Write] = []
         if out is not None:
             part = stack.enter_context(whole_file(Path(out)))
             takers.append(stack.enter_context(writing(part, Path(out), scorer.schema)))
-        for batch in table.batches(None if recorder else scorer.read_columns):
+        for batch in table.batches(scorer.read_columns):
             scored = scorer.score(batch)
             found = scored.column("decision").value_counts()
             counts.update({one["values"].as_py(): one["counts"].as_py() for one in found})
-            if recorder:
-                recorder.record(batch, scored)
             for take in takers:
                 take(scored)
             if progress:
                 progress("rows", counts.total(), table.rows or counts.total())
         if not counts:
             raise InvalidDataset(f"{source}: no rows")
-    recorded = recorder.new_decisions if recorder else None
     act = len(rules.ruleset.rules)
-    return ScoreReport(counts.total(), dict(counts), rules.ruleset.version, recorded, act)
+    return ScoreReport(counts.total(), dict(counts), rules.ruleset.version, act)

@@ -37,7 +37,7 @@ class Scorer:
         if ids is not None and ids not in schema.names:
             raise InvalidDataset(f"no column {ids!r} for the ids; found {_listed(schema.names)}")
         if not allow_missing:
-            check_columns(rules, schema.names)
+            check_tested(rules, schema.names)
         self.rules, self._ids, self._rows_done = rules, ids, 0
         self.reader = TableReader(rules, schema, is_cells=is_cells)
         self.read_columns = list(dict.fromkeys([*self.reader.columns, *([ids] if ids else [])]))
@@ -73,29 +73,35 @@ class Scorer:
         )
 
 
-def check_columns(rules: TableRules, names: Sequence[str]) -> None:
-    """Refuse a table without a column that a rule tests: each of its rows would be in doubt."""
-    check_tested(rules, names, {b.id: b.condition for b in rules.ruleset.rules if b.condition})
-
-
-def check_tested(
-    rules: TableRules, names: Sequence[str], conditions: Mapping[str, Condition]
-) -> None:
-    """Refuse a table without a column that one of these conditions tests."""
+def lacking(
+    rules: TableRules, names: Sequence[str], conditions: Mapping[str, Condition] | None = None
+) -> dict[str, list[str]]:
+    """By field that a table with these columns lacks, who tests it: rules of the playbook, or of
+    the `conditions`.
+    """
+    if conditions is None:
+        conditions = {b.id: b.condition for b in rules.ruleset.rules if b.condition}
     found = fields_of_columns(rules.task, names).values()
     fields = {name for one in found for name in (one.name, *one.part_names)} | {*names}
-    lacking: dict[str, list[str]] = {}
+    testing: dict[str, list[str]] = {}
     for who, condition in conditions.items():
         for name in condition.fields:
             if name not in fields and not is_observed(name):  # in a table nobody reads
-                lacking.setdefault(name, []).append(who)
-    if lacking:
-        some = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in lacking.items())
-        is_derived_field = any(map(is_derived, lacking))
-        hint = "a table must bring the fields that are derived from earlier payments"
+                testing.setdefault(name, []).append(who)
+    return testing
+
+
+def check_tested(
+    rules: TableRules, names: Sequence[str], conditions: Mapping[str, Condition] | None = None
+) -> None:
+    """Refuse a table without a column that a rule tests: each of its rows would be in doubt."""
+    if testing := lacking(rules, names, conditions):
+        some = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in testing.items())
+        hint = "'acegraph score --allow-missing' does without them"
+        if any(map(is_derived, testing)):
+            hint = "a table must bring the fields that are derived from earlier payments"
         raise InvalidDataset(
-            f"columns that bullets test are missing: {some}; found {_listed(names)}; "
-            + (hint if is_derived_field else "'acegraph score --allow-missing' does without them")
+            f"columns that bullets test are missing: {some}; found {_listed(names)}; {hint}"
         )
 
 

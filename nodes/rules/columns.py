@@ -1,6 +1,6 @@
 """The rulings of a ruleset over columns: the same sums and limits for all rows at once.
 
-Rows with a doubt are decided by `Ruleset.decide`, those of which the same is true together.
+A row on which a doubt matters is decided by `Ruleset.decide`, together with those like it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.stakes import amounts_over
 from acegraph.nodes.rules.points import UNIT, log_odds_over
-from acegraph.nodes.rules.ruleset import Ruleset, Ruling, Scored
+from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling, Scored
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.values.cases import CaseTable, Column, Columns
 from acegraph.state.values.condition import Comparison
@@ -24,6 +24,8 @@ from acegraph.state.values.verdict import UNDECIDED
 Mask = NDArray[np.bool_]
 Points = NDArray[np.int32]
 Codes = NDArray[np.int32]
+Rows = NDArray[np.intp]
+Facts = list[NDArray[np.bool_] | NDArray[np.int64]]
 DECISIONS: Final = (APPROVE, DECLINE, UNDECIDED)
 
 
@@ -89,8 +91,6 @@ class BatchDecider:
     def __init__(self, ruleset: Ruleset) -> None:
         self._ruleset = ruleset
         self._amount = ruleset.scale.amount_name or ""
-        self._fields = sorted({*ruleset.tested, self._amount})
-        """What decides, besides the doubts."""
 
     def decide(self, batch: Batch) -> Rulings:
         """Decide all rows."""
@@ -105,7 +105,9 @@ class BatchDecider:
         sums, codes = np.unique(points, return_inverse=True)
         risks = np.array([ruleset.scale.risk(one) for one in sums.tolist()])[codes]
         undecided = dict[int, str]()
-        for rows, one in self._in_doubt(batch, [*tests.answers.values(), limits]):
+        doubts = _Doubts(ruleset, tests, batch, self._amount)
+        is_open, facts = doubts.open_rows(limits, decisions)
+        for rows, one in doubts.rulings(np.flatnonzero(is_open), facts):
             decisions[rows] = DECISIONS.index(one.decision)
             risks[rows] = np.nan if one.risk is None else one.risk
             if one.undecided:
@@ -113,33 +115,73 @@ class BatchDecider:
                 undecided |= dict.fromkeys(rows.tolist(), one.undecided)
         return Rulings(decisions, risks, fired, prior, undecided)
 
-    def _in_doubt(
-        self, batch: Batch, facts: list[NDArray[np.generic]]
-    ) -> Iterator[tuple[NDArray[np.intp], Ruling]]:
-        """The rows in doubt, or of which nothing is known, each with its ruling: rows with the same
-        `facts` and the same doubts have one.
+
+class _Doubts:
+    """What is in doubt in a batch, or not known at all."""
+
+    def __init__(self, ruleset: Ruleset, tests: BatchTests, batch: Batch, amount: str) -> None:
+        self._ruleset, self._tests, self._batch, self._amount = ruleset, tests, batch, amount
+        self._codes = {n: codes for n, codes in batch.doubts.items() if n in ruleset.that_matter}
+        named = sorted({*ruleset.tested, amount})
+        self._columns = {name: found for name in named if (found := batch.column(name))}
+
+    def open_rows(
+        self, limits: NDArray[np.int64], decisions: NDArray[np.int8]
+    ) -> tuple[Mask, Facts]:
+        """Decide the rows that are decided alike whatever is in doubt; gives which ones are not,
+        and what tells those apart besides their doubts.
         """
-        doubts = {n: codes for n, codes in batch.doubts.items() if n in self._ruleset.that_matter}
-        columns = {name: found for name in self._fields if (found := batch.column(name))}
-        known = [column.known() for column in columns.values()]
-        is_open = ~np.logical_or.reduce(known) if known else np.ones(len(batch), dtype=bool)
-        for codes in doubts.values():
-            is_open |= codes > 0
-        which = np.flatnonzero(is_open)
+        unknown = np.ones(len(limits), dtype=bool)
+        for name, column in self._columns.items():
+            unknown &= ~column.known() | self._in_doubt(name)
+        is_open, facts = unknown | self._in_doubt(WHOLE), [unknown]
+        doubted = self._in_doubt(*self._codes)
+        if not doubted.any():
+            return is_open, facts
+        expects = self._ruleset.undecided == "expect"
+        least = np.full(len(limits), self._ruleset.start, dtype=np.int32)
+        most = least.copy()
+        for one in self._ruleset.scored:
+            may, depends = self._may_hold(one)
+            least += np.int32(one.points) * (may & ~depends if one.points > 0 else may)
+            most += np.int32(one.points) * (may & ~depends if one.points < 0 else may)
+            facts.append(may if expects else depends)
+        low, high = limits, limits
+        if self._ruleset.scale.costs:
+            lowest, highest = self._ruleset.scale.limits_of_all
+            in_doubt = self._in_doubt(self._amount)
+            low, high = np.where(in_doubt, lowest, limits), np.where(in_doubt, highest, limits)
+        decisions[doubted] = (least > high)[doubted]
+        is_open |= doubted & (least <= high) & (most > low)
+        return is_open, [*facts, limits] if expects else facts
+
+    def rulings(self, which: Rows, facts: Facts) -> Iterator[tuple[Rows, Ruling]]:
+        """The rulings on some rows: those with the same facts and the same doubts have one."""
         if not len(which):
             return
-        alike = _numbered([one[which] for one in (*facts, *known, *doubts.values())])
+        alike = _numbered([one[which] for one in (*facts, *self._codes.values())])
         order = np.argsort(alike, kind="stable")
         for group in np.split(which[order], np.flatnonzero(np.diff(alike[order])) + 1):
             row = int(group[0])
-            why = {name: int(codes[row]) for name, codes in doubts.items()}
-            yield (
-                group,
-                self._ruleset.decide(
-                    {name: value_of(column, row) for name, column in columns.items()},
-                    {name: batch.why(number) for name, number in why.items() if number},
-                ),
-            )
+            why = {name: int(codes[row]) for name, codes in self._codes.items()}
+            fields = {name: value_of(column, row) for name, column in self._columns.items()}
+            doubts = {name: self._batch.why(number) for name, number in why.items() if number}
+            yield group, self._ruleset.decide(fields, doubts)
+
+    def _in_doubt(self, *names: str) -> Mask:
+        """Where one of the fields is in doubt."""
+        doubted = np.zeros(len(self._batch), dtype=bool)
+        for name in names:
+            if (codes := self._codes.get(name)) is not None:
+                doubted |= codes > 0
+        return doubted
+
+    def _may_hold(self, one: Scored) -> tuple[Mask, Mask]:
+        """Where a rule holds if fields in doubt have some value, and where that depends on them."""
+        may = np.ones(len(self._batch), dtype=bool)
+        for test in one.tests:
+            may &= self._tests.holds(test) | self._in_doubt(test.field)
+        return may, may & self._in_doubt(*one.fields)
 
 
 def value_of(column: Column, row: int) -> Scalar:
@@ -150,7 +192,7 @@ def value_of(column: Column, row: int) -> Scalar:
     return None if number != number else number
 
 
-def _numbered(facts: Sequence[NDArray[np.generic]]) -> NDArray[np.intp]:
+def _numbered(facts: Sequence[NDArray[np.generic]]) -> NDArray[np.int64]:
     """By row a number, which rows share that are alike in everything."""
     numbers = np.zeros(len(facts[0]), dtype=np.int64)
     for fact in facts:

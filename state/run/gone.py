@@ -98,6 +98,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--whole-table": "all labelled rows are learned from at once, whatever their number",
     "compare --concurrency": "run_experiment(concurrency=...), in Python",
     "compare --costs": "acegraph policy costs=...; compare --playbook PLACE goes by its policy",
+    "backtest --rows": "a query on the file shows them: duckdb -c \"FROM 'FILE' WHERE ...\"",
     "compare --id": _ROW_ID,
     "demo --concurrency": "the embedded analyst alone decides there: nothing has to wait",
     "demo --model": "acegraph demo --write FILE, then acegraph compare FILE --model NAME",
@@ -105,6 +106,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "demo --train": "--rows counts all payments; 40 % of them are learned from",
     "playbook rollback --dry-run": "acegraph playbook history NOW VERSION shows what would change",
     "read --id": _ROW_ID,
+    "score --record": "acegraph serve --stdin decides and records, a JSON line for each payment",
     "train --id": _ROW_ID,
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""

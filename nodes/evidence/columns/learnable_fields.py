@@ -4,8 +4,6 @@ The task says it by roles. What nobody declared, the values tell; the name of a 
 Where the values of these fields may be cut is decided in cut_points.py.
 """
 
-import re
-from datetime import date
 from typing import Final
 
 import numpy as np
@@ -25,10 +23,8 @@ A_GROUP: Final = 5
 """So many cases with one value are a group."""
 _A_FEW: Final = 10
 _MOSTLY: Final = 0.75
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
-_CYCLES: Final = {"month": "Y", "weekday": "W", "hour": "D"}
-"""The time in which a part of a date comes round, in numpy's letters."""
-_ONCE: Final = 0.05
+_TWICE: Final = {"hour": 2, "weekday": 14, "month": 730}
+"""In so many days a part of a date comes round twice."""
 CAN_TELL: Final = 20
 """How many values are enough to decide what a field is."""
 _LONG: Final = 1e8
@@ -36,14 +32,11 @@ _LONG: Final = 1e8
 _QUITE_LONG: Final = 1e7
 _REPEATS: Final = 8.0
 """If chance would repeat this many values and none is repeated, rows are numbered one by one."""
-
-
 _HANDFUL: Final = 5
-_SPARSE: Final = 0.5
-_MAX_SPARSE: Final = 40
-"""Of the names that fewer than half of the cases have, so many are looked at: whoever can name a
-field could otherwise make every lesson slow, and every proof too hard."""
 _MAX_FIELDS: Final = 300
+_MAX_SPARSE: Final = 40
+"""Of the fields that fewer than half of the cases have, so many are looked at: whoever can name a
+field could otherwise make every lesson slow, and every proof too hard."""
 
 
 def learnable_fields(table: CaseTable) -> list[str]:
@@ -54,7 +47,7 @@ def learnable_fields(table: CaseTable) -> list[str]:
         known[name] = int(column.known().sum()) if column and _may_be_tested(name, table) else 0
     few = min(_HANDFUL, len(table))
     common = sorted((n for n in known if known[n] >= few), key=lambda n: -known[n])[:_MAX_FIELDS]
-    sparse = [name for name in common if known[name] < _SPARSE * len(table)]
+    sparse = [name for name in common if 2 * known[name] < len(table)]
     kept = set(common) - set(sparse[_MAX_SPARSE:])
     return [
         name
@@ -82,49 +75,17 @@ def occurs_once(name: str, table: CaseTable) -> bool:
     """Whether a field is a calendar artefact: the cases span each of its values only once.
 
     A month that occurs in one year only cannot be told from that time. So nearly all cases must
-    have a month that occurs in two years, a weekday of two weeks, or an hour of two days.
+    lie in two years, those with a weekday in two weeks, those with an hour in two days.
     """
     base, _, part = name.rpartition(".")
-    if not base or part not in _CYCLES:
+    column, field = table.column(base), declared(base, table)
+    if part not in _TWICE or column is None or field is None or field.kind != "time":
         return False
-    cycle = _CYCLES[part]
-    column, days = table.column(name), _days_of(base, table)
-    if column is None or days is None:
+    days = np.array([*(str(value)[:10] for value in column.values)], dtype="datetime64[D]")
+    if not (codes := column.codes[column.codes >= 0]).size:
         return False
-    rows = column.known() & ~np.isnat(days)
-    if not rows.any():
-        return False
-    if cycle == "W":
-        periods = (days[rows].astype(np.int64) - 4) // 7  # weeks begin on Monday
-    else:
-        periods = days[rows].astype(f"datetime64[{cycle}]").astype(np.int64)
-    numbers = np.unique(column.numbers[rows], return_inverse=True, equal_nan=True)[1]
-    values = numbers * (len(column.values) + 1) + column.codes[rows] + 1
-    pairs = np.unique(np.stack([values, periods]), axis=1)
-    repeated, counts = np.unique(pairs[0], return_counts=True)
-    return bool(np.isin(values, repeated[counts < 2]).mean() > _ONCE)
-
-
-def _days_of(name: str, table: CaseTable) -> NDArray[np.datetime64] | None:
-    """The day of each case by a field of dates, NaT where there is none."""
-    key = f"days of {name}"
-    cached = table.shared.get(key)
-    if isinstance(cached, np.ndarray) and len(cached) == len(table):
-        return cached
-    column = table.column(name)
-    if column is None:
-        return None
-    texts = [_day(str(value)) for value in column.values]
-    days = np.array([*texts, "NaT"], dtype="datetime64[D]")[column.codes]  # the last is code -1
-    table.shared[key] = days
-    return days
-
-
-def _day(value: str) -> str:
-    try:
-        return date.fromisoformat(value[:10]).isoformat() if _DATE.match(value) else "NaT"
-    except ValueError:  # such as the thirtieth of February
-        return "NaT"
+    first, last = np.quantile(days.astype(np.int64)[codes], (0.025, 0.975))
+    return bool(1.05 * (last - first + 1) < _TWICE[part])
 
 
 def newest_numbers(column: Column) -> NDArray[np.float64]:
@@ -142,7 +103,7 @@ def _task_of(table: CaseTable) -> Task:
 
 
 def names_somebody(name: str, table: CaseTable) -> bool:
-    """Whether a field says who a case belongs to: by its role, until then by what it seems to be.
+    """Whether a field says who a case belongs to, by its role; a growing task may not have it yet.
 
     >>> names_somebody("customer_id", CaseTable()), names_somebody("cardholder", CaseTable())
     (True, False)
@@ -151,17 +112,15 @@ def names_somebody(name: str, table: CaseTable) -> bool:
         return field.role in ("id", "entity")
     if not _is_growing(table):
         return False
-    from acegraph.state.task.guess import (
-        seems_an_id,  # a task that was set says what names somebody
-    )
+    from acegraph.state.task.guess import seems_an_id  # a task that was set needs it not
 
     return seems_an_id(name)
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
-    """Whether a field names an individual instead of describing a case."""
+    """Whether a field names an individual, or a moment, instead of describing a case."""
     column, field = table.column(name), declared(name, table)
-    if names_somebody(name, table):
+    if names_somebody(name, table) or (field and field.kind == "time"):
         return True
     if column is None:  # then no value tells
         return False
@@ -179,11 +138,9 @@ def _is_growing(table: CaseTable) -> bool:
 
 
 def _are_kinds(column: Column) -> bool:
-    """Whether many cases share the values of a category; dates are no kinds."""
+    """Whether many cases share the values of a category."""
     counts = column.counts()
     distinct, n = len(counts), sum(counts.values())
-    if 2 * sum(_DATE.match(str(value)) is not None for value in counts) > distinct:
-        return False
     if distinct <= max(_A_FEW, min(MAX_CATEGORIES, 0.3 * n)):
         return True
     # Countries and currencies are many, and yet kinds: most cases have one of the frequent ones.

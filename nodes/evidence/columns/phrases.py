@@ -8,9 +8,10 @@ write it in small letters. Numbers, ids and addresses never are.
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from itertools import islice
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP, CAN_TELL
 from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import find
-from acegraph.state.values.cases import CaseTable, Column, stepped
+from acegraph.state.values.cases import CaseTable, stepped
 from acegraph.state.values.texts import (
     MAX_PHRASE,
     SENTENCE,
@@ -38,9 +39,7 @@ _MAX_SHARE: Final = 0.5
 _SHORTEST: Final = 3
 _LOOKED_AT: Final = 1_000
 """So many letters of a text are looked at."""
-_KEPT_TEXTS: Final = 1 << 14
-_KEPT_LENGTH: Final = 300
-"""Longer texts are taken apart anew each time."""
+_KEPT_TEXTS: Final = 1 << 12
 _ADDRESS = re.compile(r"[@/\\#\d]|\w\.\w")
 """What e-mails, links, ids and numbers have."""
 _BREAK = re.compile(r"[^\w\s'’-]+")
@@ -57,7 +56,6 @@ _STOP: Final = frozenset(
     within without would yet you your redacted""".split()
 )
 """Words that carry no meaning of their own: no phrase begins or ends with one."""
-Rows = NDArray[np.bool_]
 
 
 def text_fields(table: CaseTable) -> list[str]:
@@ -68,93 +66,81 @@ def text_fields(table: CaseTable) -> list[str]:
     return often[:_MOST_FIELDS]
 
 
+class _Seen(NamedTuple):
+    """What the texts of a field say."""
+
+    phrases: Sequence[str] = ()
+    """Those that may be asked for."""
+    small: frozenset[str] = frozenset()
+    """The words that are written small in more places than with a capital in a sentence."""
+    names: frozenset[str] = frozenset()
+    """The words in the names of customers and merchants."""
+
+    def names_nobody(self, phrase: str) -> bool:
+        """Whether all words of a phrase are written small, and none is part of a name."""
+        words = phrase.split()
+        return self.small.issuperset(words) and self.names.isdisjoint(map(skeleton, words))
+
+
 def phrases_of(name: str, table: CaseTable) -> list[str]:
     """The phrases of a text that a condition may ask for: a group of cases has each, some have not,
     and it names nobody.
     """
-    size, key = stepped(len(table)), f"phrases of {name}"
-    kept = table.shared.get(key)
-    if isinstance(kept, tuple) and kept[0] == size:
-        return list(kept[1])
-    found = _found(name, table.first(size)) if size else []
-    table.shared[key] = (size, found)
-    return list(found)
+    return list(_seen(name, table).phrases)
 
 
 def is_name(phrase: str, field: str, table: CaseTable) -> bool:
     """Whether a word of a phrase may name a person or a merchant: it is part of the name of a
     customer or merchant, or not written small.
     """
-    words, column = phrase.split(), table.column(field)
-    has_facts = field == SENTENCE and table.tells_facts
-    can_tell = column is not None and len(table) >= CAN_TELL
-    small = _written_small(column, has_facts) if column is not None and can_tell else {}
-    return any(_names(w, table) or (can_tell and small.get(w, 0) <= 0) for w in words)
+    seen = _seen(field, table)
+    if table.column(field) is None or len(table) < CAN_TELL:  # then no text tells what is small
+        seen = seen._replace(small=frozenset(phrase.split()))
+    return not seen.names_nobody(phrase)
 
 
-def _names(word: str, table: CaseTable) -> bool:
-    return skeleton(word) in _names_of_entities(table)
+def _seen(name: str, table: CaseTable) -> _Seen:
+    """What the texts of a field say; looked at again where the table has grown."""
+    size, key = stepped(len(table)), f"phrases of {name}"
+    kept = table.shared.get(key)
+    if not isinstance(kept, tuple) or kept[0] != size:
+        kept = table.shared[key] = (size, _looked_at(name, table.first(size)))
+    return cast(_Seen, kept[1])
 
 
-def _found(name: str, table: CaseTable) -> list[str]:
+def _looked_at(name: str, table: CaseTable) -> _Seen:
     column, has_facts = table.column(name), name == SENTENCE and table.tells_facts
     if column is None:
-        return []
+        return _Seen(names=_names_in(table))
     in_texts: defaultdict[str, set[int]] = defaultdict(set)
-    for code, text in _texts(column):
-        for phrase in _taken_apart(text, has_facts).phrases:
-            in_texts[phrase].add(code)
-    small = _written_small(column, has_facts)
-
-    def may_be_asked(phrase: str) -> bool:
-        return is_category(phrase) and all(
-            small.get(w, 0) > 0 and not _names(w, table) for w in phrase.split()
-        )
-
-    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
-    often = {p: sum(int(counts[c]) for c in codes) for p, codes in in_texts.items()}
-    kept = [p for p in often if A_GROUP <= often[p] < len(table) and may_be_asked(p)]
-    longest = {frozenset(in_texts[p]): p for p in sorted(kept, key=_length)}
-    ranked = sorted(longest.values(), key=lambda phrase: (-often[phrase], phrase))
-    return list(_widespread(ranked, column, table))
-
-
-def _texts(column: Column) -> Iterator[tuple[int, str]]:
-    """The different texts of a column by their codes, each as far as it is looked at."""
-    for code in np.unique(column.codes[column.codes >= 0]).tolist():
-        value = column.values[code]
-        if isinstance(value, str):
-            yield code, value[:_LOOKED_AT]
-
-
-def _written_small(column: Column, has_facts: bool) -> Mapping[str, int]:
-    """By word, in how many more places it is written small than with a capital in a sentence."""
     small = Counter[str]()
-    for _, text in _texts(column):
-        apart = _taken_apart(text, has_facts)
+    for code in np.unique(column.codes[column.codes >= 0]).tolist():
+        apart = _taken_apart(str(column.values[code])[:_LOOKED_AT], has_facts)
         small.update(apart.small)
         small.subtract(apart.capital)
-    return small
-
-
-def _length(phrase: str) -> tuple[int, str]:
-    return len(phrase.split()), phrase
-
-
-def _widespread(phrases: Iterable[str], column: Column, table: CaseTable) -> Iterator[str]:
-    """The phrases that several customers and several merchants have, where these are known."""
+        for phrase in apart.phrases:
+            in_texts[phrase].add(code)
+    seen = _Seen((), frozenset(w for w, n in small.items() if n > 0), _names_in(table))
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+    often = {p: int(sum(counts[c] for c in codes)) for p, codes in in_texts.items()}
+    kept = [p for p, n in often.items() if A_GROUP <= n < len(table) and seen.names_nobody(p)]
+    by_length = sorted(filter(is_category, kept), key=lambda p: (len(p.split()), p))
+    longest = {frozenset(in_texts[p]): p for p in by_length}
+    ranked = sorted(longest.values(), key=lambda phrase: (-often[phrase], phrase))
     varied = [n for n in parties(table) if spread(n, table, np.ones(len(table), bool))[0] > 1]
-    taken = 0
-    for phrase in phrases:
-        rows = column.mentions(phrase) if varied else None
-        if rows is None or all(_is_spread(name, table, rows) for name in varied):
-            yield phrase
-            taken += 1
-            if taken == _MOST:
-                return
+    told = (p for p in ranked if all(_is_spread(n, table, column.mentions(p)) for n in varied))
+    return seen._replace(phrases=tuple(islice(told, _MOST)))
 
 
-def _is_spread(name: str, table: CaseTable, rows: Rows) -> bool:
+def _names_in(table: CaseTable) -> frozenset[str]:
+    """The words in the names of customers and merchants."""
+    columns = (column for name in parties(table) if (column := table.column(name)))
+    texts = (value for column in columns for value in column.values if isinstance(value, str))
+    return frozenset(word for text in texts for word in words_of(skeleton(text)))
+
+
+def _is_spread(name: str, table: CaseTable, rows: NDArray[np.bool_]) -> bool:
+    """Whether several customers or merchants have a phrase, where these are known."""
     distinct, share = spread(name, table, rows)
     return distinct == 0 or (distinct >= _MIN_ENTITIES and share <= _MAX_SHARE)
 
@@ -170,14 +156,8 @@ class _TakenApart(NamedTuple):
     """The words with a capital inside of a sentence."""
 
 
-def _taken_apart(text: str, has_facts: bool) -> _TakenApart:
-    if len(text) > _KEPT_LENGTH:
-        return _take_apart.__wrapped__(text, has_facts)
-    return _take_apart(text, has_facts)
-
-
 @lru_cache(maxsize=_KEPT_TEXTS)  # a table that grows is looked at again and again
-def _take_apart(text: str, has_facts: bool) -> _TakenApart:
+def _taken_apart(text: str, has_facts: bool) -> _TakenApart:
     runs = _runs(_beside_facts(text) if has_facts else [text])
     folded = ([folded_words(word) for word in words] for words in runs)
     phrases = dict.fromkeys(sys.intern(phrase) for words in folded for phrase in _phrases(words))
@@ -228,18 +208,3 @@ def _words_inside(text: str) -> Iterator[str]:
         for place, word in enumerate(re.findall(r"[^\W_]+", run)):
             if place or not word[0].isupper():
                 yield word
-
-
-def _names_of_entities(table: CaseTable) -> frozenset[str]:
-    """The words in the names of customers and merchants."""
-    kept = table.shared.get("names of entities")
-    if isinstance(kept, tuple) and kept[0] == stepped(len(table)):
-        return frozenset(kept[1])
-    found: set[str] = set()
-    for name in parties(table):
-        column = table.column(name)
-        if column is not None:
-            texts = (value for value in column.values if isinstance(value, str))
-            found |= {word for text in texts for word in words_of(skeleton(text))}
-    table.shared["names of entities"] = (stepped(len(table)), frozenset(found))
-    return frozenset(found)

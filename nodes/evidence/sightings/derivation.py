@@ -6,13 +6,13 @@ ledger sums the past up (state/ledger/sightings.py). `derived_fields` makes the 
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
 from acegraph.state.values.decision import HOUR, WINDOWS, Past, Sighting
-from acegraph.state.values.transaction import Fields, is_derived
+from acegraph.state.values.transaction import Fields
 
 AMOUNT_UNIT: Final = 10_000
 _EARTH_DIAMETER_KM: Final = 12_742.0
@@ -43,17 +43,6 @@ def sources_of(name: str) -> tuple[str, ...]:
     """
     kind, _, what = name.partition(".")
     return (kind, "time", *_MORE_SOURCES.get(what, ()))
-
-
-def comes_from(name: str, what: Collection[str]) -> bool:
-    """Whether a field is derived from one of these columns, by what they hold, also of earlier
-    payments.
-
-    >>> comes_from("card.amount_last_day", {"amount"}), comes_from("card.country", {"card"})
-    (True, False)
-    """
-    sources = (*sources_of(name), *(("amount",) if "amount" in name else ()))
-    return is_derived(name) and any(source in what for source in sources)
 
 
 def _fields_of(kind: str, sighting: Sighting, past: Past) -> Fields:

@@ -13,9 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
-from command_line import run
 from odd_tables import (
-    NODE,
     Rows,
     codes,
     currencies,
@@ -36,9 +34,6 @@ from acegraph.state import (
     AceContext,
     BulletPlaybook,
     Case,
-    Condition,
-    InvalidDataset,
-    InvalidSettings,
 )
 from acegraph.state.values.cases import CaseTable
 
@@ -206,47 +201,3 @@ def test_several_files_are_one_table_and_batches_do_not_matter(tmp_path: Path) -
     scored = pa.csv.read_csv(tmp_path / "all.csv")
     assert scored["decision"].to_pylist() == score(book, table)["decision"].to_pylist()
     assert scored["row"].to_pylist() == list(range(1, len(rows) + 1))
-
-
-def test_a_row_without_an_id_is_not_recorded(tmp_path: Path) -> None:
-    pq.write_table(table_of([{"id": None, "amount": 10.0}]), tmp_path / "t.parquet")
-    with BulletPlaybook() as book, pytest.raises(InvalidDataset, match="a row without an id"):
-        score_files(book, tmp_path / "t.parquet", ids="id", record=True)
-
-
-def test_an_id_that_comes_twice_stops_the_recording_and_says_how_far_it_came(
-    tmp_path: Path,
-) -> None:
-    rows = [{"id": f"p{n % 8}", "amount": float(n)} for n in range(10)]
-    pq.write_table(table_of(rows), tmp_path / "t.parquet")
-    with BulletPlaybook() as book:
-        with pytest.raises(InvalidDataset, match=r"the id 'p0' .* 8 decision\(s\) are recorded"):
-            score_files(book, tmp_path / "t.parquet", ids="id", record=True)
-        assert book.decision("p7")["decision"] == "APPROVE"
-
-
-def test_decisions_are_recorded_once_by_their_ids(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/ace.db"
-    rows = [{"id": f"r{i}", "amount": 10.0 * i, "hour": i % 24} for i in range(40)]
-    pq.write_table(table_of(rows), tmp_path / "t.parquet")
-    with BulletPlaybook(url) as book:
-        rule = "DECLINE when amount >= 200"
-        book.add_bullet(rule, NODE, condition=Condition.parse(rule))
-        with pytest.raises(InvalidSettings, match="--id"):
-            score_files(book, tmp_path / "t.parquet", record=True)
-        assert score_files(book, tmp_path / "t.parquet").recorded is None
-        reports = [
-            score_files(book, tmp_path / "t.parquet", ids="id", record=True) for _ in range(2)
-        ]
-        assert [report.recorded for report in reports] == [40, 0]
-        assert book.get_bullet("b1").times_selected == 20
-        stored = book.decision("r39")
-        assert (stored["decision"], stored["bullets_used"]) == ("DECLINE", ["b1"])
-        result = (
-            create_ace_graph(playbook=book)
-            .compile()
-            .invoke({"transaction": rows[39], "decision_id": "r39"})
-        )
-        assert result["decision"] == "DECLINE"
-        assert book.get_bullet("b1").times_selected == 20
-    assert "clean" in run(tmp_path, "verify", "--playbook", url).stdout

@@ -10,6 +10,7 @@ from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields, occurs_once
 from acegraph.state import Case
 from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.transaction import Fields, Scalar
 
@@ -102,6 +103,7 @@ def test_a_part_of_a_date_is_used_only_if_it_comes_round(days: int, artefacts: s
     at = Field("time", "time", parts=("month", "weekday", "hour"))
     rows: list[Fields] = [{"time": time, **at.parts_of(str(time))} for time in times(days)]
     table = CaseTable(Case(str(i), row, "APPROVE") for i, row in enumerate(rows))
+    table.task = Task("t", (at,))
     parts = {"time.month", "time.weekday", "time.hour"}
     assert {name for name in parts if occurs_once(name, table)} == artefacts
     assert set(learnable_fields(table)) == parts - artefacts
