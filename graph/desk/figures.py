@@ -63,18 +63,6 @@ class Outcomes:
         return Outcome(Share(caught, frauds), Share(stopped, honest), cost, without)
 
 
-def labels(columns: DecisionColumns) -> dict[str, int]:
-    """Count the labels as `state/maintenance/label_coverage.py` does, from the columns.
-
-    Those that are blocked lack one because they were declined: no complaint can come.
-    """
-    lacking = columns.counted & (columns.label == UNLABELLED)
-    blocked = int((lacking & columns.declined & ~columns.let_through).sum())
-    decided, missing = int(columns.counted.sum()), int(lacking.sum())
-    return {"decided": decided, "labelled": decided - missing, "blocked": blocked,
-            "pending": missing - blocked}  # fmt: skip
-
-
 def course(columns: DecisionColumns) -> list[slice]:
     """All decisions in parts, each with as many labelled ones as the others."""
     size, known = len(columns), np.flatnonzero(columns.label != UNLABELLED)

@@ -27,7 +27,6 @@ from acegraph.state.values.times import now
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors that a step raises if a row does not have its form."""
-_COLUMNS_OF_5: Final = {"task_version", "policy_version"}
 _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
 _DEFINITIONS: Final[dict[str, list[str]]] = {}
 """How the tables are created, by dialect: a playbook in memory is made for every copy of one."""
@@ -61,24 +60,12 @@ def _check_old(connection: sa.Connection, names: set[str], url: str) -> None:
             f"{url} has schema {schema[:20]}; this acegraph reads up to {tables.SCHEMA_VERSION}: "
             "a newer acegraph wrote it, or it is damaged"
         )
-    if missing := _missing(connection, names, is_old=schema == "4"):
+    new = {table.name for table in _NEW_IN_5} if schema == "4" else set()
+    if missing := sorted(tables.metadata.tables.keys() - new - names):
         raise PlaybookError(
-            f"{url} has schema {schema} but no {', '.join(missing)}: it is damaged, or an "
-            "acegraph that was never released wrote it; open a backup or begin a new one"
+            f"{url} has schema {schema} but no table {', '.join(missing)}: it is damaged; open a "
+            "backup or begin a new one"
         )
-
-
-def _missing(connection: sa.Connection, names: set[str], *, is_old: bool) -> list[str]:
-    """The tables and columns that a database lacks; there is one at least if it is not old, else
-    nobody would migrate it.
-    """
-    wanted = set(tables.metadata.sorted_tables) - set(_NEW_IN_5 if is_old else ())
-    missing = [f"table {table.name}" for table in wanted if table.name not in names]
-    for table in (one for one in wanted if one.name in names):
-        found = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
-        lacking = set(table.c.keys()) - found - (_COLUMNS_OF_5 if is_old else set())
-        missing += [f"column {table.name}.{name}" for name in lacking]
-    return sorted(missing)
 
 
 def migrate(connection: sa.Connection, url: str) -> None:

@@ -13,8 +13,6 @@ from acegraph.state.errors import InvalidSettings
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-_SHOWN_OPTIONS: Final = frozenset("host hostaddr port dbname sslmode".split())
-"""The options of a database URL that tell where the database is; others may hold a secret."""
 _SECRET_FROM: Final = 4
 """A shorter text is part of many words; to strike it out there would tell what it is."""
 
@@ -23,41 +21,30 @@ def shown_url(url: str) -> str:
     """A database URL as it may be printed or logged: without password and without options.
 
     >>> shown_url("postgresql://ann:secret@db/ace?password=secret&sslmode=require")
-    'postgresql://ann:***@db/ace?sslmode=require'
+    'postgresql://ann:***@db/ace'
     >>> shown_url("postgresql://ann:se@cret@db/ace")  # what is the host here?
     'postgresql://***'
     """
-    if url.startswith("sqlite:"):
-        return _without_options(url)
+    if url.startswith("sqlite:"):  # what stands after ? names a file, or is a mistake
+        return re.sub(r"[?&][^=&/]*=[^&]*", "", url)
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
-    try:
+    with suppress(ArgumentError, ValueError):
         parsed = make_url(url)
-    except (ArgumentError, ValueError):
-        return _hidden_url(url)
-    query = {name: value for name, value in parsed.query.items() if name.lower() in _SHOWN_OPTIONS}
-    shown = parsed.set(drivername=parsed.drivername.partition("+")[0], query=query)
-    # A bare @ in a password moves its end into the name of the host or of the database.
-    is_clear = not any("@" in str(part) for part in (shown.host, shown.database, query))
-    return shown.render_as_string(hide_password=True) if is_clear else _hidden_url(url)
-
-
-def secrets_in(url: "URL") -> list[str]:
-    """What an error message may not repeat of a URL, the longest text first."""
-    options = (str(text) for name, text in url.query.items() if name not in _SHOWN_OPTIONS)
-    texts = (url.password or "", *options)
-    return sorted((t for t in texts if len(t) >= _SECRET_FROM), key=len, reverse=True)
-
-
-def _hidden_url(url: str) -> str:
+        # A bare @ in a password moves its end into the name of the host or of the database.
+        if "@" not in f"{parsed.host}{parsed.database}":
+            shown = parsed.set(drivername=parsed.drivername.partition("+")[0], query={})
+            return shown.render_as_string(hide_password=True)
     scheme = url.partition("://")[0] if "://" in url else ""
     return f"{scheme}://***" if re.fullmatch(r"[\w+]{1,30}", scheme) else "***"
 
 
-def _without_options(url: str) -> str:
-    """A SQLite URL without `?name=value`: what stands there names a file, or is a mistake."""
-    return re.sub(r"[?&][^=&/]*=[^&]*", "", url)
+def secrets_in(url: "URL") -> list[str]:
+    """What an error message may not repeat of a URL, the longest text first."""
+    options = (str(text) for name, text in url.query.items() if "pass" in name)
+    texts = (url.password or "", *options)
+    return sorted((t for t in texts if len(t) >= _SECRET_FROM), key=len, reverse=True)
 
 
 def private_file(file: Path) -> Path:
@@ -71,34 +58,26 @@ def private_file(file: Path) -> Path:
 
 
 @contextmanager
-def new_file(file: Path) -> Iterator[Path]:
+def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Another name for a file that is to be written; at the end it gets its own name.
 
-    A crash or an error leaves all of the file or nothing. A file that came to be in the meantime is
-    not overwritten: that is a FileExistsError.
+    A crash or an error leaves all of the file or nothing. Unless it is to `overwrite`, a file that
+    came to be in the meantime is a FileExistsError.
     """
-    made = file.with_name(f"{file.name}.{token_hex(4)}.part")
+    if not file.parent.is_dir():
+        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
+    made = file.with_name(f".{file.name}.{token_hex(4)}.part")
     try:
         yield private_file(made)
         with made.open("rb") as written:
             os.fsync(written.fileno())
-        _link(made, file)
+        if overwrite:
+            os.replace(made, file)
+        else:
+            _link(made, file)
     finally:
         for tail in ("", "-wal", "-shm", "-journal"):  # SQLite may have left those too
             made.with_name(made.name + tail).unlink(missing_ok=True)
-
-
-@contextmanager
-def whole_file(file: Path) -> Iterator[Path]:
-    """A place to write to; what was written becomes the file when all of it is there."""
-    if not file.parent.is_dir():
-        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _link(made: Path, file: Path) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.pool import StaticPool
 
 from acegraph.state.database.base import WAIT_SECONDS, Database, Durability
 from acegraph.state.database.encoding import file_of
-from acegraph.state.database.places import new_file
+from acegraph.state.database.places import whole_file
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import PlaybookError
 
@@ -50,7 +50,8 @@ def _make(url: str, file: Path) -> None:
     """Make the file of a new playbook, whole or not at all; refuse a file that is none."""
     if not file.exists():
         try:
-            with suppress(FileExistsError), new_file(file) as made:  # another one may be faster
+            # Another one may be faster.
+            with suppress(FileExistsError), whole_file(file, overwrite=False) as made:
                 SqliteDatabase(url, "full", made).close()
         except OSError as error:
             raise PlaybookError(f"cannot make {url}: {error.strerror}") from error

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
-_NOT_OF_A_BULLET: Final = {"number", "condition", "changed", "hash"}
+_PLAIN: Final = (
+    *("node", "content", "source", "confidence", "status", "proof", "weight", "created_at"),
+    *("helpful_count", "harmful_count", "times_selected"),
+)
 
 
 class HistoryRow(Protocol):
@@ -50,40 +53,18 @@ class LabelledRow(NamedTuple):
 
 def to_row(bullet: Bullet) -> dict[str, Any]:
     """A bullet as a row, without the columns that the writer of the ledger adds."""
-    return {
-        "number": bullet.number,
-        "node": bullet.node,
-        "content": bullet.content,
-        "condition": condition_text(bullet.condition),
-        "source": bullet.source,
-        "problem_types": to_text(list(bullet.problem_types)),
-        "confidence": stored_float(bullet.confidence),
-        "status": bullet.status,
-        "proof": bullet.proof,
-        "evidence": to_text(dict(bullet.evidence)),
-        "origin": to_text(dict(bullet.origin)),
-        "related": to_text(list(bullet.related)),
-        "weight": stored_float(bullet.weight),
-        "helpful_count": bullet.helpful_count,
-        "harmful_count": bullet.harmful_count,
-        "times_selected": bullet.times_selected,
-        "created_at": bullet.created_at,
-    }
+    row = {"number": bullet.number} | {name: getattr(bullet, name) for name in _PLAIN}
+    row |= {name: to_text(getattr(bullet, name)) for name in _JSON}
+    row["condition"] = condition_text(bullet.condition)
+    return row | {name: stored_float(row[name]) for name in ("confidence", "weight")}
 
 
 def from_row(row: Mapping[str, Any]) -> Bullet:
     """The bullet that a row holds."""
-    plain = {k: v for k, v in row.items() if k not in _NOT_OF_A_BULLET and k not in _JSON}
-    data = {name: json.loads(row[name]) for name in _JSON}
-    return Bullet(
-        **plain,
-        id=f"b{row['number']}",
-        condition=read_condition(row["condition"]),
-        problem_types=tuple(data["problem_types"]),
-        evidence=data["evidence"],
-        origin=data["origin"],
-        related=tuple(data["related"]),
-    )
+    data = {name: row[name] for name in _PLAIN} | {n: json.loads(row[n]) for n in _JSON}
+    for name in ("problem_types", "related"):
+        data[name] = tuple(data[name])
+    return Bullet(id=f"b{row['number']}", condition=read_condition(row["condition"]), **data)
 
 
 def as_in_history(bullet: Bullet, row: HistoryRow) -> Bullet:

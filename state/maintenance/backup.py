@@ -8,7 +8,7 @@ from acegraph.state.database.base import Database
 from acegraph.state.database.copy import copy_ledger
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
-from acegraph.state.database.places import new_file
+from acegraph.state.database.places import whole_file
 from acegraph.state.database.sqlite import SqliteDatabase
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
@@ -20,8 +20,6 @@ def back_up(playbook: BulletPlaybook, file: Path) -> None:
     """Write everything into a new SQLite file; others can read and write meanwhile."""
     if file.exists():
         raise InvalidInput(f"{file} exists; a backup overwrites nothing")
-    if not file.parent.is_dir():
-        raise InvalidInput(f"no folder {file.parent} for the backup {file}")
     position, version = _write(playbook.database, file)
     logger.info("backup: ledger up to position %d, version %d", position, version)
 
@@ -40,7 +38,7 @@ def copy(source: str, target: str) -> None:
 def _write(source: Database, file: Path) -> tuple[int, int]:
     """Write a database into a new file, and give the ledger's position and version."""
     try:
-        with new_file(file) as made:
+        with whole_file(file, overwrite=False) as made:
             target = SqliteDatabase(f"sqlite:///{file}", "full", made)
             with closing(target):
                 copy_ledger(source, target)

@@ -4,16 +4,9 @@ A declined payment cannot be charged back. That no chargeback came then does not
 decline was right or wrong: the label is missing.
 """
 
-import re
 from dataclasses import asdict, dataclass
 
-import sqlalchemy as sa
-
-from acegraph.state.database.tables import decisions, outcomes
-from acegraph.state.ledger.counters import is_label_of_decision
-from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.decision import LET_THROUGH
-from acegraph.state.values.verdict import APPROVE, DECLINE
+from acegraph.state.playbook.decision_index import HONEST, UNLABELLED, DecisionColumns
 
 
 @dataclass(frozen=True)
@@ -41,36 +34,21 @@ class Coverage:
         return asdict(self)
 
 
-def label_coverage(playbook: BulletPlaybook) -> Coverage:
-    """Count the labels of a playbook's counted decisions, and the labels that declines hide."""
-    newest = outcomes.alias("newest")
-    query = (
-        sa.select(decisions.c.decision, decisions.c.settings, newest.c.label)
-        .select_from(decisions)
-        .outerjoin(newest, is_label_of_decision(newest))
-        .where(decisions.c.counted == 1)
-    )
-    with playbook.database.reading() as connection:
-        rows = connection.execute(query).all()
-    let_through = [row for row in rows if LET_THROUGH in row.settings]
-    labelled = [row for row in let_through if row.label]
-    honest = [row for row in labelled if row.label == APPROVE]
-    unlabelled = [row for row in rows if not row.label]
-    blocked = sum(row.decision == DECLINE and LET_THROUGH not in row.settings for row in unlabelled)
+def label_coverage(columns: DecisionColumns) -> Coverage:
+    """Count the labels of counted decisions, and the labels that declines hide."""
+    counted, has_label = columns.counted, columns.label != UNLABELLED
+    let_through = counted & (columns.let_through > 0)
+    blocked = int((counted & ~has_label & columns.declined & ~let_through).sum())
+    decided, labelled = int(counted.sum()), int((counted & has_label).sum())
+    honest = let_through & (columns.label == HONEST)
+    let, known = int(let_through.sum()), int((let_through & has_label).sum())
     return Coverage(
-        decided=len(rows),
-        labelled=len(rows) - len(unlabelled),
+        decided=decided,
+        labelled=labelled,
         blocked=blocked,
-        pending=len(unlabelled) - blocked,
-        let_through=len(let_through),
-        let_through_labelled=len(labelled),
-        let_through_honest=len(honest),
-        expected_honest=sum(1 / _probability(row.settings) for row in honest)
-        * (len(let_through) / len(labelled) if labelled else 0.0),
+        pending=decided - labelled - blocked,
+        let_through=let,
+        let_through_labelled=known,
+        let_through_honest=int(honest.sum()),
+        expected_honest=float((1 / columns.let_through[honest]).sum()) * let / max(known, 1),
     )
-
-
-def _probability(settings: str) -> float:
-    """The probability with which a would-be decline was let through."""
-    explore = re.search(r'"explore":([0-9.e-]+)', settings)
-    return float(explore[1]) if explore else 1.0

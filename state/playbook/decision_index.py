@@ -33,7 +33,7 @@ _COLUMNS: Final = (
     ("declined", np.bool_),
     ("label", np.int8),
     ("counted", np.bool_),
-    ("let_through", np.bool_),
+    ("let_through", np.float64),
     ("may_ask", np.bool_),
     ("risk", np.float64),
     ("amount", np.float64),
@@ -56,8 +56,8 @@ class DecisionColumns:
     label: NDArray[np.int8]
     """FRAUD, HONEST or UNLABELLED; the opinion of a judge is no label."""
     counted: Bools
-    let_through: Bools
-    """Would-be declines that were let through."""
+    let_through: Floats
+    """Of would-be declines that were let through, the share of such; else 0."""
     may_ask: Bools
     """Whether its settings allow that a person is asked."""
     risk: Floats
@@ -90,7 +90,9 @@ class DecisionColumns:
 class DecisionIndex:
     """Keeps the columns in step with a ledger."""
 
-    def __init__(self, database: Database, amount_of: Callable[[Fields], float | None]) -> None:
+    def __init__(
+        self, database: Database, amount_of: Callable[[Fields], float | None] = lambda fields: None
+    ) -> None:
         self._database, self._amount_of = database, amount_of
         self._lock = Lock()
         self._forget()
@@ -146,7 +148,7 @@ class DecisionIndex:
             "declined": [row.decision == DECLINE for row in rows],
             "label": [_label(row.label) for row in rows],
             "counted": [row.counted for row in rows],
-            "let_through": [row.let_through for row in rows],
+            "let_through": [_share(row.explored) for row in rows],
             "may_ask": [row.may_ask for row in rows],
             "risk": [row.risk_score for row in rows],
             "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
@@ -183,13 +185,20 @@ def _label(value: str | None) -> int:
     return UNLABELLED if value is None else FRAUD if value == DECLINE else HONEST
 
 
+def _share(settings: str | None) -> float:
+    """The probability with which a would-be decline was let through."""
+    return float(json.loads(settings).get("explore") or 1) if settings else 0.0
+
+
 def _decisions_since(position: int) -> sa.Select[Any]:
     newest = outcomes.alias("newest")
     names = ("case", "position", "decision", "risk_score", "decided_at", "counted")
     return (
         sa.select(
             *(decisions.c[name] for name in names),
-            decisions.c.settings.contains(LET_THROUGH).label("let_through"),
+            sa.case((decisions.c.settings.contains(LET_THROUGH), decisions.c.settings)).label(
+                "explored"
+            ),
             decisions.c.settings.contains('"review":true').label("may_ask"),
             cases.c.fields,
             newest.c.label,

@@ -177,10 +177,11 @@ def monitor(
     """
     from acegraph.graph.operations.monitoring.watch import watch
     from acegraph.state.maintenance.label_coverage import label_coverage
+    from acegraph.state.playbook.decision_index import DecisionIndex
 
     with lasting(must_exist=True) as book:
         found = watch(book, days=days)
-        coverage = label_coverage(book)
+        coverage = label_coverage(DecisionIndex(book.database).columns())
     if not told_as_json({**found.to_json(), "label_coverage": coverage.to_json()}):
         say(f"{found.decisions} decisions in {days:g} days, {found.labels} labels")
         if not found.stability:

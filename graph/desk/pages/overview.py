@@ -6,9 +6,10 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.desk.desk import Audit, Desk, Page
-from acegraph.graph.desk.figures import Outcomes, course, labels
+from acegraph.graph.desk.figures import Outcomes, course
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.metrics.intervals import of_share
+from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.maintenance.verify import verify
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.times import now
@@ -33,7 +34,7 @@ def show(desk: Desk, visit: Visit) -> Response:
         "columns": columns,
         "total": outcomes.of(),
         "costs": costs,
-        "labels": labels(columns),
+        "labels": label_coverage(columns),
         "ends": columns.seconds[[0, -1]].tolist() if len(columns) else (),
         "caught": [of_share(part.caught.part, part.caught.whole) for part in parts],
         "stopped": stopped,

@@ -18,7 +18,7 @@ def columns(labels: list[int]) -> DecisionColumns:
         declined=nothing,
         label=np.array(labels, np.int8),
         counted=~nothing,
-        let_through=nothing,
+        let_through=np.zeros(n),
         may_ask=nothing,
         risk=numbers,
         amount=numbers,

@@ -21,6 +21,7 @@ from acegraph.state import (
     verify,
 )
 from acegraph.state.maintenance.label_coverage import label_coverage
+from acegraph.state.playbook.decision_index import DecisionIndex
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.task.policy import Policy
 from acegraph.state.values.costs import CostMatrix
@@ -198,6 +199,6 @@ def test_decisions_that_older_versions_stored_count_as_they_did() -> None:
             ["DECLINE", "DECLINE"],
             ["APPROVE", "APPROVE"],
         )
-        assert label_coverage(playbook).let_through_honest == 1
+        assert label_coverage(DecisionIndex(playbook.database).columns()).let_through_honest == 1
         assert playbook.decision("old-1")["settings"]["tried"] == tried
         assert verify(playbook) == []

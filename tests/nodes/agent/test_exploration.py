@@ -14,6 +14,7 @@ from acegraph.nodes.agent.exploration import in_explored_share
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, Label, verify
 from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.maintenance.people.review_queue import waiting
+from acegraph.state.playbook.decision_index import DecisionIndex
 
 ASSUMED = "no_chargeback"
 
@@ -135,7 +136,7 @@ def test_the_report_counts_labels_that_blocks_have_cost(tmp_path: Path) -> None:
         for n in through:
             word = "APPROVE" if n in honest else "DECLINE"
             playbook.label(f"d{n}", Label(word, ASSUMED if n in honest else "chargeback"))
-        found = label_coverage(playbook)
+        found = label_coverage(DecisionIndex(playbook.database).columns())
     assert (found.decided, found.labelled, found.pending) == (60, len(through), 0)
     assert found.blocked == 60 - len(through)
     assert (found.let_through_labelled, found.let_through_honest) == (len(through), len(honest))

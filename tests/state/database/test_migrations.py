@@ -44,7 +44,6 @@ def old(tmp_path: Path) -> Path:
     ("change", "found"),
     [
         ("DROP TABLE history", "no table history"),
-        ("ALTER TABLE outcomes DROP COLUMN source", "no column outcomes.source"),
         ("UPDATE ace_meta SET value = '{oops' WHERE key = 'user:ann'", "schema 4 are damaged"),
         ("CREATE TABLE tasks (node TEXT)", "table tasks already exists"),
     ],
