@@ -1,7 +1,6 @@
 """The documentation: its blocks run, what it names exists, its pictures are true.
 
-`make docs` builds its site and checks it. `make test` runs the blocks of the README, `make
-test-pages` those of all pages.
+`make docs` builds its site and checks it. `make test-pages` runs the blocks of all pages.
 
 Blocks of kind python and bash are run, those with a title are written to a file of that name. Only
 `text` (what is printed, trees, formulas) and `mermaid` are neither.
@@ -49,7 +48,7 @@ def test_every_block_is_of_a_kind_that_is_checked(page: Page) -> None:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.blocks], ids=lambda page: page.name)
 def test_a_page_runs_from_top_to_bottom(page: Page, request: pytest.FixtureRequest) -> None:
-    if page.name != "README.md" and "ACE_PAGES" not in os.environ:
+    if "ACE_PAGES" not in os.environ:
         pytest.skip("a longer test of the pages: make test-pages")
     fixture = "model_server" if page.name == "docs/language-models.md" else "folder"
     request.getfixturevalue(fixture)

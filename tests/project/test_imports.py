@@ -47,6 +47,7 @@ def test_importing_the_graph_loads_nothing_heavy() -> None:
     assert loaded("from acegraph.graph import create_ace_graph", "typer", *HEAVY) == "[]"
 
 
+@pytest.mark.slow
 def test_the_command_line_is_there_before_langgraph_is() -> None:
     assert loaded("import acegraph.graph.cli.main", "langgraph", "langchain_core", *HEAVY) == "[]"
 

@@ -38,6 +38,7 @@ def test_nothing_is_logged_unless_somebody_listens() -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_host_hears_of_a_failed_model_and_of_no_transaction() -> None:
     done = run("logging.basicConfig(level=logging.DEBUG)")
     assert "acegraph.nodes.agent.node" in done.stderr

@@ -64,14 +64,17 @@ def test_a_key_of_the_state_passes(complaints: dict[str, str]) -> None:
     assert complaints["right"] == ""
 
 
+@pytest.mark.slow
 def test_a_misspelt_key_is_a_type_error(complaints: dict[str, str]) -> None:
     assert 'Extra key "decison" for TypedDict "AceState"' in complaints["misspelt"]
 
 
+@pytest.mark.slow
 def test_a_value_of_another_type_is_a_type_error(complaints: dict[str, str]) -> None:
     assert "Incompatible types" in complaints["mistyped"]
 
 
+@pytest.mark.slow
 def test_a_misspelt_key_inside_the_state_is_a_type_error(complaints: dict[str, str]) -> None:
     assert 'TypedDict "CaseData" has no key "txet"' in complaints["misread"]
 

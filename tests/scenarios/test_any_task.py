@@ -59,11 +59,17 @@ def posts(seed: int) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("task", "given"),
     [
-        (Task("posts"), str),
-        (Task("posts", (Field("post", "text"),)), lambda text: {"post": text}),
-        (None, lambda text: {"post": text}),
+        pytest.param(Task("posts"), str, id="sentence"),
+        pytest.param(
+            Task("posts", (Field("post", "text"),)),
+            lambda text: {"post": text},
+            id="field",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            None, lambda text: {"post": text}, id="nothing declared", marks=pytest.mark.slow
+        ),
     ],
-    ids=["sentence", "field", "nothing declared"],
 )
 def test_spam_is_found_by_its_words(task: Task | None, given: Callable[[str], object]) -> None:
     playbook = BulletPlaybook(task=task)

@@ -165,7 +165,10 @@ def taught() -> BulletPlaybook:
     return playbook
 
 
-@pytest.mark.parametrize("reflector", [None, safe_merchant, safe_by_rule])
+@pytest.mark.parametrize(
+    "reflector",
+    [None, *(pytest.param(r, marks=pytest.mark.slow) for r in (safe_merchant, safe_by_rule))],
+)
 @pytest.mark.parametrize("label", ["APPROVE", "DECLINE"])
 def test_one_customer_teaches_nobody_anything(
     taught: BulletPlaybook, reflector: Any, label: str

@@ -101,6 +101,7 @@ def test_a_label_that_comes_later_queues_the_lesson(server: OpenAIServer) -> Non
     assert playbook.waiting_lessons() == []
 
 
+@pytest.mark.slow
 def test_every_lesson_is_learned_once_whenever_a_process_is_killed(lasting_url: str) -> None:
     moment, exits = 0, []
     while not exits or exits[-1] == 9:  # until a first life reaches its end

@@ -160,6 +160,7 @@ def with_password(url: str) -> str:
     return given.render_as_string(hide_password=False)
 
 
+@pytest.mark.slow
 def test_no_command_tells_a_secret(
     cage: Cage,
     postgres: Server,

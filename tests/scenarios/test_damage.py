@@ -35,7 +35,7 @@ from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.maintenance.backup import copy
 from acegraph.state.values.decision import Shown
 
-FLIPS = 50 * int(os.environ.get("ACE_SOAK", "1"))
+FLIPS = 25 * int(os.environ.get("ACE_SOAK", "1"))
 TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"
 
 
@@ -187,6 +187,7 @@ with BulletPlaybook("sqlite:///" + file) as book:
 """
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_loses_nothing_acknowledged(file: Path) -> None:
     limit = file.stat().st_size + 1_500_000
     environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}

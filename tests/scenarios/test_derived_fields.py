@@ -106,12 +106,13 @@ RANDOM = settings(
 EXAMPLES = int(os.environ.get("ACE_SOAK", "1"))
 
 
-@settings(RANDOM, max_examples=15 * EXAMPLES)
+@settings(RANDOM, max_examples=6 * EXAMPLES)
 @given(arrivals())
 def test_live_decisions_have_the_derived_fields_of_a_file(stream: list[Arrival]) -> None:
     check_that_live_equals_file(None, stream)
 
 
+@pytest.mark.slow
 def test_they_have_them_on_postgres_too(postgres: Server) -> None:
     @settings(RANDOM, max_examples=3 * EXAMPLES)
     @given(arrivals())

@@ -21,6 +21,7 @@ from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.values.decision import Recorded
 
 
+@pytest.mark.slow
 def test_threads_and_processes_that_send_everything_three_times_count_once(
     lasting_url: str,
 ) -> None:
@@ -129,12 +130,14 @@ def test_one_mistake_delivered_by_many_at_once_is_learned_from_once(url: str | N
         assert verify(playbook) == []
 
 
+@pytest.mark.slow
 def test_killed_workers_lose_nothing_and_count_nothing_twice(lasting_url: str) -> None:
     found = kill_loop(lasting_url, kills=4, seed=3)
     assert found.is_exact, found
     assert found.acknowledged > 4
 
 
+@pytest.mark.slow
 def test_a_server_that_crashes_loses_nothing_that_was_acknowledged() -> None:
     with running_server() as server:
         if server.handle is None:

@@ -126,8 +126,12 @@ def _number(name: str, numbers: Mapping[str, str]) -> str:
 
 @pytest.mark.parametrize(
     "file",
-    [lambda: payments(3, 0.5), lambda: payments(4, 0.2), claims, loans],
-    ids=["payments", "rare fraud", "claims", "loans"],
+    [
+        pytest.param(lambda: payments(3, 0.5), id="payments", marks=pytest.mark.slow),
+        pytest.param(lambda: payments(4, 0.2), id="rare fraud", marks=pytest.mark.slow),
+        pytest.param(claims, marks=pytest.mark.slow),
+        loans,
+    ],
 )
 def test_other_names_of_the_same_fields_change_nothing(file: Callable[[], File]) -> None:
     rows, answers, fields = file()

@@ -28,8 +28,11 @@ def learned_from(liar: str | None) -> BulletPlaybook:
 
 @pytest.mark.parametrize(
     ("liar", "approved"),
-    [(None, 0), ("A", 0), ("A{}", 20)],
-    ids=["nobody lies", "one customer", "everybody"],
+    [
+        pytest.param(None, 0, id="nobody lies", marks=pytest.mark.slow),
+        pytest.param("A", 0, id="one customer"),
+        pytest.param("A{}", 20, id="everybody", marks=pytest.mark.slow),
+    ],
 )
 def test_one_customer_cannot_keep_the_rule_against_it_from_being_learned(
     liar: str | None, approved: int

@@ -10,7 +10,7 @@ from acegraph.nodes import Curator, HybridSelector, Reflector, SimpleFraudAgent,
 from acegraph.state import BulletPlaybook
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 async def test_the_examples_run_and_do_something(tmp_path: Path, seed: int) -> None:
     cases = tmp_path / "cases.json"
     cases.write_text(json.dumps([e.item() for e in generate_transactions(200, seed=seed)]))

@@ -168,6 +168,7 @@ sys.exit(failed)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
 def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
     code = ["-W", "ignore", "-c", _OPENED_AT_ONCE, str(tmp_path)]
@@ -197,6 +198,7 @@ def test_a_forked_process_has_to_open_its_own(lasting_url: str) -> None:
     assert done.returncode == 7
 
 
+@pytest.mark.slow
 def test_evidence_is_read_once_while_another_writes(
     pair: tuple[BulletPlaybook, BulletPlaybook],
 ) -> None:
@@ -223,6 +225,7 @@ def test_evidence_is_read_once_while_another_writes(
         writer.join()
 
 
+@pytest.mark.slow
 def test_rules_are_asked_while_others_are_added() -> None:
     playbook, curator, done = BulletPlaybook(), Curator(capacity=10_000), threading.Event()
     playbook.add_bullet("DECLINE when amount >= 1", NODE)

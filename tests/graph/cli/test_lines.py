@@ -71,6 +71,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path, postgres: Server) -> 
         assert not verify(book)
 
 
+@pytest.mark.slow
 def test_two_processes_serve_one_playbook(tmp_path: Path, postgres: Server) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -123,7 +123,9 @@ def two_names(folder: Path) -> str:
         (without_rows, "t.parquet: no rows"),
         (of_changing_types, "b.parquet: column 'hour' holds strings, and numbers in a.parquet"),
         (of_changing_columns, "b.parquet: not the columns of a.parquet: country"),
-        (broken_late, "t.csv: row 60001 has 5 cells, the header 3"),
+        pytest.param(
+            broken_late, "t.csv: row 60001 has 5 cells, the header 3", marks=pytest.mark.slow
+        ),
         (broken_gzip, "t.csv.gz: cannot be read as a table"),
         (of_changing_json, "t.jsonl: cannot be read as a table"),
         (of_no_known_form, "a name that ends in .csv"),

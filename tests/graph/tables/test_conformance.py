@@ -170,11 +170,11 @@ def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("postgres", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("undecided", ["hold", "expect"])
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_the_sql_of_a_ruleset_decides_as_the_ruleset(
-    engine: str, undecided: str, context: AceContext, postgres: Server
+    engine: str, undecided: str, context: AceContext, request: pytest.FixtureRequest
 ) -> None:
     cases = [
         ({"amount": 30.0 * i, "vpn": i % 3 == 0, "score": 12.5 * (i % 4)}, "AD"[i % 5 == 0])
@@ -185,10 +185,13 @@ def test_the_sql_of_a_ruleset_decides_as_the_ruleset(
     ruleset = TableRules.of(book, context).ruleset
     if undecided == "expect":
         ruleset = ruleset.expecting(book.cases(NODE))
-    rows, task = rows_of(3_000), Task("payments", FIELDS)
+    rows, task = rows_of(1_500), Task("payments", FIELDS)
     query = to_sql(ruleset, FIELDS, engine, ids="row")
     table = as_table(rows)
-    found = on_duckdb(query, table) if engine == "duckdb" else on_postgres(query, table, postgres)
+    if engine == "duckdb":
+        found = on_duckdb(query, table)
+    else:
+        found = on_postgres(query, table, request.getfixturevalue("postgres"))
     assert len(found) == len(rows)
     seen = set()
     for row, (_, points, decision, risk, rules) in zip(rows, found, strict=True):

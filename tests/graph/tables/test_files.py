@@ -48,7 +48,7 @@ def table_of(file: Path) -> list[dict[str, str]] | str:
 
 
 @settings(
-    max_examples=100,
+    max_examples=40,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

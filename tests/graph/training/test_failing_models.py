@@ -27,7 +27,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
         yield running
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("concurrency", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("reply", "cases", "attempts"),
     [

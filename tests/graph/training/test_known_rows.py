@@ -64,7 +64,9 @@ def test_rows_with_ids_of_their_own_are_told_apart_by_them(
     assert len(playbook.cases(NODE)) == 56
 
 
-@pytest.mark.parametrize(("first", "then"), [WAYS, WAYS[::-1]])
+@pytest.mark.parametrize(
+    ("first", "then"), [WAYS, pytest.param(*WAYS[::-1], marks=pytest.mark.slow)]
+)
 def test_the_same_rows_by_the_other_road_count_once(
     playbook: BulletPlaybook, file: Path, first: Way, then: Way
 ) -> None:
@@ -92,6 +94,7 @@ def _alike(seed: int, rows: int = 60) -> list[dict[str, Any]]:
     ]
 
 
+@pytest.mark.slow
 def test_a_new_stream_may_look_like_old_history() -> None:
     playbook = BulletPlaybook()
     past, stream = _alike(1), _alike(2)

@@ -76,7 +76,7 @@ async def test_without_ground_truth_and_model_the_verdict_is_pending() -> None:
 
 async def test_a_reflector_used_alone_remembers_its_cases() -> None:
     reflector, found = Reflector(), []
-    for example in generate_transactions(200, seed=4):
+    for example in generate_transactions(100, seed=4):
         bullet = await reflector.reflect(example.query, example.answer, example.answer, "n")
         if bullet:
             found.append(bullet)

@@ -127,6 +127,7 @@ def test_what_is_let_through_waits_for_review_and_stops_a_reviewed_run() -> None
     assert (result["decision"], result["verdict"]) == ("DECLINE", "right")
 
 
+@pytest.mark.slow
 def test_the_report_counts_labels_that_blocks_have_cost(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ace.db'}"
     with BulletPlaybook(url) as playbook:

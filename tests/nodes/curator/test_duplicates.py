@@ -61,6 +61,7 @@ def test_the_pairs_are_what_their_builder_builds() -> None:
     assert [json.loads(line) for line in PAIRS.read_text().splitlines()] == build()
 
 
+@pytest.mark.slow
 def test_held_out_contradictions_are_kept_and_near_duplicates_caught() -> None:
     counts: dict[str, list[int]] = {}
     for pair in map(json.loads, PAIRS.read_text().splitlines()):

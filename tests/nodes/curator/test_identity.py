@@ -121,6 +121,7 @@ def test_a_role_says_whose_values_no_rule_may_repeat(word: str) -> None:
     assert not is_identifying("payee", table)
 
 
+@pytest.mark.slow
 def test_a_flag_about_the_payee_does_not_stop_a_whole_file_from_being_learned() -> None:
     playbook = BulletPlaybook()
     rows = [

@@ -49,6 +49,7 @@ def found_over(table: CaseTable, level: str) -> list[tuple[str, ...]]:
     return [rule.condition.fields for rule in rules if rule]
 
 
+@pytest.mark.slow
 def test_noise_beside_a_proven_cause_stays_out() -> None:
     noisy = [f for seed in range(4) for f in found_over(half_explained(400, seed), "standard")]
     assert sum(fields != ("size",) for fields in noisy) <= 2

@@ -32,7 +32,12 @@ def measured(playbook: BulletPlaybook, labels: int, agreed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "agreed"), [(0, 0), (40, 28), (10, 10)], ids=["never", "70 %", "too few"]
+    ("labels", "agreed"),
+    [
+        pytest.param(0, 0, id="never"),
+        pytest.param(40, 28, id="70 %", marks=pytest.mark.slow),
+        pytest.param(10, 10, id="too few"),
+    ],
 )
 def test_a_judge_below_the_bar_teaches_nothing(labels: int, agreed: int) -> None:
     playbook = BulletPlaybook()

@@ -128,7 +128,7 @@ def test_prices_come_from_the_environment_as_text_or_file(
             TrainingPipeline()
 
 
-@pytest.mark.parametrize("concurrency", [1, 4])
+@pytest.mark.parametrize("concurrency", [1, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("budget", [1, 5, 7])
 def test_a_budget_of_calls_is_never_exceeded_and_what_was_learned_is_kept(
     server: OpenAIServer, budget: int, concurrency: int

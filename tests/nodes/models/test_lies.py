@@ -58,6 +58,11 @@ METHODS = (FUNCTIONS, SCHEMAS)
 EVERYTHING = bool(os.environ.get("ACE_SOAK"))
 
 
+def _marks(number: int) -> Any:
+    """`make test` has every ninth lie."""
+    return pytest.mark.slow if number % 9 else ()
+
+
 def _chats() -> list[Any]:
     """Every lie with a role, a model and a way to run: all of them, or one of them in turn."""
     chosen = []
@@ -67,7 +72,7 @@ def _chats() -> list[Any]:
         turn = [ways[number // 3 % len(ways)]] if number % 3 == 0 else []
         for role, model, way in ways if EVERYTHING else turn:
             title = f"{name}, {role} by {model}, {way.__name__}"
-            chosen.append(pytest.param(lie, role, model, way, id=title))
+            chosen.append(pytest.param(lie, role, model, way, id=title, marks=_marks(number)))
     return chosen
 
 
@@ -117,7 +122,7 @@ def test_a_lie_is_no_decision_no_label_and_no_bullet(
 
 def _embeddings() -> list[Any]:
     return [
-        pytest.param(lie, way, id=f"{name}, {way.__name__}")
+        pytest.param(lie, way, id=f"{name}, {way.__name__}", marks=_marks(number))
         for number, (name, lie) in enumerate(EMBEDDINGS.items())
         for way in (WAYS if EVERYTHING else [WAYS[number % 2]] if number % 3 == 0 else [])
     ]

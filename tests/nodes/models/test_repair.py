@@ -105,7 +105,9 @@ def test_a_model_that_calls_no_function_is_asked_in_plain_json(server: OpenAISer
 
 
 @pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
-@pytest.mark.parametrize("status", [400, 422, 501])
+@pytest.mark.parametrize(
+    "status", [400, *(pytest.param(code, marks=pytest.mark.slow) for code in (422, 501))]
+)
 def test_a_server_without_forms_is_asked_in_plain_json_and_it_is_said(
     server: OpenAIServer,
     another_client: None,

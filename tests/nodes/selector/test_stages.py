@@ -158,7 +158,7 @@ def crowd(seed: int, size: int, dimensions: int) -> tuple[View, dict[str, np.nda
     return view, vectors, query
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     size=st.integers(1, 260),

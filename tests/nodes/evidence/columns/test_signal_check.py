@@ -141,6 +141,7 @@ def test_labels_that_come_one_by_one_are_looked_at_only_at_growing_sizes() -> No
     assert has_signal(one_by_one(table_of(90, 1, cause="amount")), np.zeros(90), 0.05)
 
 
+@pytest.mark.slow
 def test_cases_that_come_all_at_once_need_less_because_they_are_tested_once() -> None:
     tables = [table_of(40, seed, cause="a little of each") for seed in range(20)]
     at_once = sum(has_signal(table, np.zeros(40), 0.05) for table in tables)

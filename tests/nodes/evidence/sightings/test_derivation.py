@@ -5,6 +5,7 @@ from datetime import datetime
 from math import isclose
 
 import numpy as np
+import pytest
 
 from acegraph.nodes.evidence.columns.entities import parties
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
@@ -130,6 +131,7 @@ def test_later_rows_change_nothing() -> None:
     assert derived(rows)[:90] == derived(rows[:90])
 
 
+@pytest.mark.slow
 def test_time_grows_with_the_rows_also_of_one_customer() -> None:
     rows: list[Fields] = [
         {"customer_id": 1, "merchant": 2 + i, "amount": 1.5, "at": float(i)} for i in range(20_000)
