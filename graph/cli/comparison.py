@@ -1,7 +1,7 @@
 """`acegraph compare`: modes, other learners and versions of a playbook side by side."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,12 +11,12 @@ import typer
 from acegraph.graph.cli.console import Model, ReportFile, announce_models, lasting, takes_groups
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
+    check_report,
     gathered_warnings,
     print_experiment,
     progress_bar,
-    say,
-    told_as_json,
-    warn,
+    tell,
+    write_report,
 )
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.task.policy import USUAL, Policy
@@ -25,6 +25,47 @@ if TYPE_CHECKING:
     from acegraph.graph.data.splits import Split
     from acegraph.graph.experiments.duel import Duel
     from acegraph.graph.experiments.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """Options of `compare`: how the rows are split."""
+
+    train: Annotated[
+        int | None, typer.Option(min=2, help="Training rows per seed. Not given: 40 % of the file.")
+    ] = None
+    test: Annotated[
+        int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1
+    split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random"
+
+    def of(self, files: list[Path], columns: Columns) -> "list[Split]":
+        """The split of each seed; two files are one split."""
+        from acegraph.graph.data.splits import Split, random_splits, temporal_splits
+
+        split_by = {"random": random_splits, "temporal": temporal_splits}.get(self.split)
+        if not files:
+            raise InvalidSettings("compare wants FILE, or --against VERSION")
+        if split_by is None:
+            raise InvalidSettings(f"a split is random or temporal, not {self.split!r}")
+        if len(files) == 2 and self != Splitting():
+            raise InvalidSettings(
+                "two files are the split: leave out --train, --test, --seeds and --split"
+            )
+        dataset, *test = columns.load_to_learn(*files)
+        if test:
+            return [Split(dataset.items, test[0].items, task=dataset.task)]
+        splits = split_by(dataset.items, self.train, self.test, self.seeds)
+        return [replace(one, task=dataset.task) for one in splits]
+
+    def in_words(self, files: list[Path]) -> str:
+        """How training and test rows are told apart."""
+        if len(files) == 2:
+            return "two files"
+        in_time = "in time: the training rows come before the test rows"
+        at_random = "at random, with the same share of fraud in both"
+        return f"one file, split {in_time if self.split == 'temporal' else at_random}"
 
 
 @takes_groups
@@ -39,14 +80,7 @@ def compare(
         typer.Argument(help="Labelled cases to decide; then all of FILE is learned from."),
     ] = None,
     columns: Columns,
-    train: Annotated[
-        int | None, typer.Option(min=2, help="Training rows per seed. Not given: 40 % of the file.")
-    ] = None,
-    test: Annotated[
-        int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1,
-    split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random",
+    splitting: Splitting,
     against: Annotated[
         int | None,
         typer.Option(
@@ -67,29 +101,37 @@ def compare(
     each protected field (--as NAME=protected). Example: acegraph compare cards.csv --label is_fraud
     --train 500 --test 1000 --seeds 5
     """
-    files = [path for path in (file, test_file) if path]
     if against is not None:
         _refuse_beside_against(command)
         _compare_versions(against, file, columns)
         return
-    policy, sizes = _policy_of(command), (train, test, seeds)
+    context = AceContext(agent_model=model, policy=_policy_of(command).to_json())
+    files = [path for path in (file, test_file) if path]
+    _compare_modes(files, columns, splitting, context, baselines, report)
+
+
+def _compare_modes(
+    files: list[Path],
+    columns: Columns,
+    splitting: Splitting,
+    context: AceContext,
+    baselines: str,
+    report: Path | None,
+) -> None:
+    from acegraph.graph.experiments.baselines import check_baselines
+
     with gathered_warnings() as notes:
-        announce_models(model)
-        _check(baselines, report)
-        splits = list(_splits(files, columns, split, sizes))
-        experiment = _run(splits, AceContext(agent_model=model, policy=policy.to_json()), baselines)
+        announce_models(context.agent_model)
+        check_report(report)
+        check_baselines(baselines)
+        experiment = _run(splitting.of(files, columns), context, baselines)
     experiment.data = " and ".join(path.name for path in files)
-    experiment.split = _in_words(files, split)
+    experiment.split = splitting.in_words(files)
     for path in files:  # a colleague need not know where the files are
         notes = [note.replace(str(path), path.name) for note in notes]
     experiment.notes = notes
-    if not told_as_json(experiment.to_json()):
-        print_experiment(experiment)
-    if report:
-        from acegraph.graph.experiments.report.page import write_report
-
-        write_report(experiment, report)
-        warn(f"Report: {report}")
+    print_experiment(experiment)
+    write_report(experiment, report)
 
 
 def _refuse_beside_against(command: typer.Context) -> None:
@@ -107,46 +149,6 @@ def _policy_of(command: typer.Context) -> Policy:
         return USUAL
     with lasting(must_exist=True) as book:
         return replace(book.policy(), version=0)
-
-
-def _check(baselines: str, report: Path | None) -> None:
-    """Refuse, before any work is done, what cannot be computed or written."""
-    from acegraph.graph.experiments.baselines import check_baselines
-    from acegraph.graph.experiments.report.page import check_report
-
-    check_baselines(baselines)
-    if report:
-        check_report(report)
-
-
-def _splits(
-    files: list[Path], columns: Columns, split: str, sizes: tuple[int | None, int | None, int]
-) -> "Iterable[Split]":
-    """The split of each seed; two files are one split."""
-    from acegraph.graph.data.splits import Split, random_splits, temporal_splits
-
-    split_by = {"random": random_splits, "temporal": temporal_splits}.get(split)
-    if not files:
-        raise InvalidSettings("compare wants FILE, or --against VERSION")
-    if split_by is None:
-        raise InvalidSettings(f"a split is random or temporal, not {split!r}")
-    if len(files) == 2 and (split != "random" or sizes != (None, None, 1)):
-        raise InvalidSettings(
-            "two files are the split: leave out --train, --test, --seeds and --split"
-        )
-    dataset, *test = columns.load_to_learn(*files)
-    if test:
-        return [Split(dataset.items, test[0].items, task=dataset.task)]
-    return (replace(one, task=dataset.task) for one in split_by(dataset.items, *sizes))
-
-
-def _in_words(files: list[Path], split: str) -> str:
-    """How training and test rows are told apart."""
-    if len(files) == 2:
-        return "two files"
-    in_time = "in time: the training rows come before the test rows"
-    at_random = "at random, with the same share of fraud in both"
-    return f"one file, split {in_time if split == 'temporal' else at_random}"
 
 
 def _run(splits: "list[Split]", context: AceContext, baselines: str) -> "Experiment":
@@ -176,11 +178,10 @@ def _compare_versions(version: int, file: Path | None, columns: Columns) -> None
             result = live_duel(book, version)
         else:
             result = duel(book, version, columns.load(file), progress=progress(None))
-    if not told_as_json(result.to_json()):
-        _say_duel(result)
+    tell(result.to_json(), *_in_words(result))
 
 
-def _say_duel(result: "Duel") -> None:
+def _in_words(result: "Duel") -> Iterator[str]:
     from acegraph.graph.metrics.paired import p_words
     from acegraph.graph.metrics.rates import accuracy
 
@@ -189,14 +190,14 @@ def _say_duel(result: "Duel") -> None:
     for (role, run), version in zip(sides.items(), versions, strict=True):
         name = "in force" if version is None else f"version {version}"
         figures = f"{accuracy(run):.3f} right, {run.undecided_rate:.3f} undecided"
-        say(f"{role:<11} {name:<12} {figures}")
+        yield f"{role:<11} {name:<12} {figures}"
     paired, cost, costs = result.paired, result.cost_difference(), result.costs
-    say(
+    yield (
         f"{len(result.champion.truths)} cases: the challenger alone was right on {paired.gained}, "
         f"the champion alone on {paired.lost} (McNemar's exact test, {p_words(paired.p_value)})"
     )
     unit = f"times {result.amount}" if result.amount else "each"
-    say(
+    yield (
         f"cost of 1,000 cases, challenger minus champion: {cost.mean:+.2f}, 95 % interval "
         f"{cost.low:+.2f} to {cost.high:+.2f}, {p_words(cost.p_value)} (a false decline "
         f"{costs.false_decline:g}, a missed fraud {costs.missed_fraud:g}, {unit})"

@@ -1,6 +1,7 @@
 """`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,14 +22,16 @@ from acegraph.graph.cli.console import (
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
+    Shown,
+    check_report,
     gathered_warnings,
     print_experiment,
-    print_table,
-    print_usage,
     progress_bar,
     say,
-    told_as_json,
+    tell,
+    usage_in_words,
     warn,
+    write_report,
 )
 from acegraph.graph.cli.scoring import need_tables
 from acegraph.state import AceContext, InvalidDataset, InvalidSettings
@@ -77,31 +80,11 @@ def train(
     Ctrl-C ends it; what was learned until then is kept. Example: acegraph train cards.csv --label
     is_fraud
     """
-    from acegraph.graph.cli.tables import bullet_table
-    from acegraph.graph.training.pipeline import TrainingPipeline
-
+    context, limits = AceContext(agent_model=model), (concurrency, max_calls)
     announce_models(model)
-    context = AceContext(agent_model=model)
     with gathered_warnings() as warnings:
         taken = _taken_in(file, columns, context, online=online)
-        with lasting() as book, progress_bar() as progress:
-            pipeline = TrainingPipeline(
-                book,
-                context=context,
-                progress=progress(None),
-                concurrency=concurrency,
-                max_calls=max_calls,
-            )
-            had_sightings = bool(book.sighting_columns(context.node))
-            report = taken.learned_by(pipeline, online=online)
-            bullets = book.get_bullets_for_node(context.node)
-            if had_sightings and taken.derives and report.repeated < report.cases:
-                warn(
-                    f"{file}: its derived fields do not see the files that were learned from before"
-                )
-            for why in (report.columns, report.change, _why_none_is_declined(book, context)):
-                if why:
-                    warn(why)
+        report, bullets = _learned(taken, context, limits, online=online)
     ending = Ending(
         rows=taken.labelled + taken.dataset.unlabelled,
         unlabelled=taken.dataset.unlabelled,
@@ -109,18 +92,44 @@ def train(
         warnings=warnings,
         next=_next_commands(file, columns, taken.dataset, has_held_out=bool(report.held_out)),
     )
-    if not told_as_json({**report.to_json(), **vars(ending)}):
-        if bullets:
-            print_table(bullet_table(bullets, "Active bullets"))
-        _say_training(report, ending, is_stream=online)
+    facts = {**report.to_json(), **vars(ending)}
+    tell(facts, *bullets, *_in_words(report, ending, is_stream=online))
     if report.failed:
         raise typer.Exit(1)
+
+
+def _learned(
+    taken: "_Taken", context: AceContext, limits: tuple[int, int | None], *, online: bool
+) -> "tuple[TrainingReport, list[Shown]]":
+    """What was learned, and the table of the bullets that act now, if any do."""
+    from acegraph.graph.cli.tables import bullet_table
+    from acegraph.graph.training.pipeline import TrainingPipeline
+
+    with lasting() as book, progress_bar() as progress:
+        pipeline = TrainingPipeline(
+            book,
+            context=context,
+            progress=progress(None),
+            concurrency=limits[0],
+            max_calls=limits[1],
+        )
+        had_sightings = bool(book.sighting_columns(context.node))
+        report = taken.learned_by(pipeline, online=online)
+        bullets = book.get_bullets_for_node(context.node)
+        if had_sightings and taken.derives and report.repeated < report.cases:
+            unseen = "its derived fields do not see the files that were learned from before"
+            warn(f"{taken.file}: {unseen}")
+        for why in (report.columns, report.change, _why_none_is_declined(book, context)):
+            if why:
+                warn(why)
+    return report, [bullet_table(bullets, "Active bullets")] if bullets else []
 
 
 @dataclass(frozen=True)
 class _Taken:
     """What of a file is learned from."""
 
+    file: Path
     dataset: "Dataset"
     items: "list[Item]"
     """Its rows that count, all or some that were drawn."""
@@ -159,7 +168,7 @@ def _taken_in(file: Path, columns: Columns, context: AceContext, *, online: bool
     if days and not drawn:
         items = mature_rows(items, days)
         warn(f"{len(dataset.items) - len(items)} honest rows of the last {days:g} days left out")
-    return _Taken(dataset, items, days, table, drawn)
+    return _Taken(file, dataset, items, days, table, drawn)
 
 
 def _known(node: str) -> "tuple[dict[int, Verdict], Policy]":
@@ -238,32 +247,32 @@ def _next_commands(
     return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]
 
 
-def _say_training(report: "TrainingReport", ending: Ending, *, is_stream: bool) -> None:
+def _in_words(report: "TrainingReport", ending: Ending, *, is_stream: bool) -> Iterator[str]:
     left_out = {"without a label": ending.unlabelled, "too young": ending.too_young}
     said = [f"{n} {why}" for why, n in left_out.items() if n]
     share = f" ({report.frauds / report.cases:.1%})" if report.cases else ""
-    say(f"{ending.rows} rows" + (f", left out: {', '.join(said)}" if said else ""))
-    say(
+    yield f"{ending.rows} rows" + (f", left out: {', '.join(said)}" if said else "")
+    yield (
         f"{report.cases} case(s), {report.frauds} of them fraud{share}, {report.mistakes} "
         f"mistake(s), {report.bullets_added} bullet(s) added, "
         f"{report.bullets_active} active in {shown()}"
     )
-    say(_measured(report, is_stream=is_stream))
+    yield _measured(report, is_stream=is_stream)
     if report.refined:
-        say(f"{report.refined} bullet(s) found at once; {report.refinement}")
+        yield f"{report.refined} bullet(s) found at once; {report.refinement}"
     if report.failure:
-        say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
+        yield f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}"
     if report.stopped:
-        say(f"stopped: {report.stopped}; what was learned is kept, run it again to go on")
-    print_usage()
+        yield f"stopped: {report.stopped}; what was learned is kept, run it again to go on"
+    yield from usage_in_words()
     if report.corrected:
-        say(f"{report.corrected} of the rows were known with another label; this one counts now")
+        yield f"{report.corrected} of the rows were known with another label; this one counts now"
     if not report.bullets_active:
-        say(_why_nothing(report, ending.unlabelled))
+        yield _why_nothing(report, ending.unlabelled)
     elif report.repeated:
-        say(f"{report.repeated} of the cases were known: this playbook learned from them before")
-    for line in [f"warning: {w}" for w in ending.warnings] + [f"next: {c}" for c in ending.next]:
-        say(line)
+        yield f"{report.repeated} of the cases were known: this playbook learned from them before"
+    yield from (f"warning: {warning}" for warning in ending.warnings)
+    yield from (f"next: {command}" for command in ending.next)
 
 
 def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
@@ -330,14 +339,12 @@ def demo(
 
 def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
     from acegraph.graph.experiments.experiment import run_demonstration
-    from acegraph.graph.experiments.report.page import check_report, write_report
     from acegraph.nodes.models.named import EMBEDDED_NAME
 
     # Whatever the environment names: a demonstration costs nothing.
     models = dict.fromkeys(("agent", "judge", "reflector", "embedding"), EMBEDDED_NAME)
     context = AceContext(**{f"{role}_model": name for role, name in models.items()})
-    if report:
-        check_report(report)
+    check_report(report)
     if not (has_learners := find_spec("sklearn") is not None):
         warn("plain learners are left out: pip install 'acegraph[report]' has them")
     learned = rows * 2 // 5
@@ -350,8 +357,5 @@ def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
             progress=progress,
             baselines=has_learners,
         )
-    if not told_as_json(experiment.to_json()):
-        print_experiment(experiment, expected=True)
-    if report:
-        write_report(experiment, report)
-        warn(f"Report: {report}")
+    print_experiment(experiment, expected=True)
+    write_report(experiment, report)

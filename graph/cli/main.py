@@ -21,10 +21,8 @@ from acegraph.graph.cli.printing import say, say_error
 from acegraph.graph.cli.running import (
     decisions,
     inspection,
-    learn,
     ledger,
-    policy,
-    review,
+    people,
     service,
     setup,
 )
@@ -77,11 +75,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
-    "Decide": (decisions.decide, scoring.score, decisions.feedback, review.review),
+    "Decide": (decisions.decide, scoring.score, decisions.feedback, people.review),
     "Learn and measure": (
         learning.demo,
         learning.train,
-        learn.learn,
+        decisions.learn,
         comparison.compare,
         scoring.backtest,
     ),
@@ -92,8 +90,8 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         ledger.verify,
         ledger.replay,
     ),
-    "Run": (setup.init, service.desk, service.serve, service.users),
-    "Keep": (ledger.copy, ledger.erase, policy.policy),
+    "Run": (setup.init, service.desk, service.serve, people.users),
+    "Keep": (ledger.copy, ledger.erase, people.policy),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:

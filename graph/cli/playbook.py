@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -16,7 +17,7 @@ from acegraph.graph.cli.console import (
     shown,
     signed,
 )
-from acegraph.graph.cli.printing import print_table, say, told_as_json
+from acegraph.graph.cli.printing import tell
 from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
@@ -44,15 +45,15 @@ def list_bullets(
             return
         bullets = [b for b in book if everything or b.status == "active"]
         version = book.version
-    if told_as_json({"version": version, "bullets": [bullet_json(b) for b in bullets]}):
-        return
-    if bullets:
-        print_table(bullet_table(bullets, f"{shown()}, version {version}"))
-    else:
-        hint = "yet; 'acegraph train FILE' learns some"
-        if version:
-            hint = "in use; 'acegraph playbook history' tells what became of them"
-        say(f"no bullets in {shown()} {hint}")
+    hint = "yet; 'acegraph train FILE' learns some"
+    if version:
+        hint = "in use; 'acegraph playbook history' tells what became of them"
+    tell(
+        {"version": version, "bullets": [bullet_json(b) for b in bullets]},
+        bullet_table(bullets, f"{shown()}, version {version}")
+        if bullets
+        else f"no bullets in {shown()} {hint}",
+    )
 
 
 def _show(book: "BulletPlaybook", bullet_id: str) -> None:
@@ -61,14 +62,15 @@ def _show(book: "BulletPlaybook", bullet_id: str) -> None:
 
     bullet = book.get_bullet(bullet_id)
     history = [entry for entry in book.history() if entry["bullet"] == bullet_id]
-    if told_as_json({"id": bullet.id, **bullet_to_json(bullet), "history": history}):
-        return
-    print_table(bullet_table([bullet], f"{bullet_id} in {shown()}"))
     weight = "not fitted" if bullet.weight is None else f"{bullet.weight:+.2f} log-odds of fraud"
-    say(f"{bullet.proof}; weight: {weight}; kinds of problem: {_listed(bullet.problem_types)}")
-    say(f"evidence: {_listed(f'{name} {fact}' for name, fact in bullet.evidence.items())}")
-    say(f"origin: {_listed(f'{name} {fact}' for name, fact in bullet.origin.items())}")
-    print_table(history_table(history, "history"))
+    tell(
+        {"id": bullet.id, **bullet_to_json(bullet), "history": history},
+        bullet_table([bullet], f"{bullet_id} in {shown()}"),
+        f"{bullet.proof}; weight: {weight}; kinds of problem: {_listed(bullet.problem_types)}",
+        f"evidence: {_listed(f'{name} {fact}' for name, fact in bullet.evidence.items())}",
+        f"origin: {_listed(f'{name} {fact}' for name, fact in bullet.origin.items())}",
+        history_table(history, "history"),
+    )
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -91,11 +93,12 @@ def set_status(
         reason = why or f"{status} by hand"
         is_changed = switch(book, bullet_id, status, reason, signed(), alone=alone.get())
         now = book.get_bullet(bullet_id).status
-    if told_as_json({"bullet": bullet_id, "status": now, "changed": is_changed}):
-        return
-    say(f"{bullet_id} is {now}" + ("" if is_changed else " already; nothing was changed"))
-    if status == "active" and now == "candidate":
-        say(f"it waits for a second person: 'acegraph review {bullet_id}'")
+    waits = status == "active" and now == "candidate"
+    tell(
+        {"bullet": bullet_id, "status": now, "changed": is_changed},
+        f"{bullet_id} is {now}" + ("" if is_changed else " already; nothing was changed"),
+        f"it waits for a second person: 'acegraph review {bullet_id}'" if waits else "",
+    )
 
 
 def add_bullets(
@@ -110,12 +113,11 @@ def add_bullets(
     entries = read_bullets(file)
     with lasting() as book:
         fates = merge_bullets(book, entries)
-    if told_as_json(fates):
-        return
     waiting = f", {fates['held']} waiting for 'acegraph review'" if fates["held"] else ""
-    say(
+    tell(
+        fates,
         f"{fates['added'] + fates['revived']} bullet(s) added, {fates['duplicate']} duplicates "
-        f"and {fates['refused']} others refused{waiting}"
+        f"and {fates['refused']} others refused{waiting}",
     )
 
 
@@ -133,24 +135,18 @@ def show_history(
     from acegraph.state import diff
 
     with lasting(must_exist=True) as book:
-        if before is not None:
-            newest = book.version if after is None else after
-            differences = diff(book, before, newest)
-            if told_as_json(list(map(_difference_json, differences))):
-                return
-            if differences:
-                title = f"version {before} -> version {newest}"
-                print_table(difference_table(differences, title))
-            else:
-                say(f"versions {before} and {newest} hold the same bullets")
+        newest = book.version if after is None else after
+        if before is None:
+            entries = book.history()
+            found = history_table(entries, shown()) if entries else f"{shown()} has not changed yet"
+            tell(entries, found)
             return
-        entries = book.history()
-    if told_as_json(entries):
-        return
-    if entries:
-        print_table(history_table(entries, shown()))
-    else:
-        say(f"{shown()} has not changed yet")
+        changes = diff(book, before, newest)
+    title = f"version {before} -> version {newest}"
+    same = f"versions {before} and {newest} hold the same bullets"
+    tell(
+        list(map(_difference_json, changes)), difference_table(changes, title) if changes else same
+    )
 
 
 def roll_back(
@@ -167,11 +163,11 @@ def roll_back(
     with lasting(must_exist=True) as book:
         changes = rollback(book, version, why, signed())
         now = book.version
-    if told_as_json({"version": now, "changes": list(map(_difference_json, changes))}):
-        return
-    if changes:
-        print_table(difference_table(changes, f"rolled back to version {version}"))
-    say(f"the playbook holds the bullets of version {version}; it is now at version {now}")
+    tell(
+        {"version": now, "changes": list(map(_difference_json, changes))},
+        difference_table(changes, f"rolled back to version {version}") if changes else "",
+        f"the playbook holds the bullets of version {version}; it is now at version {now}",
+    )
 
 
 def _difference_json(difference: "Difference") -> dict[str, object]:
@@ -210,25 +206,15 @@ def purge_suspect(
     pairs = [field_and_value(one) for one in entity or ()]
     with lasting(must_exist=True, dry_run=dry_run) as book:
         before = book.version
-        purged = purge(
-            book,
-            source,
-            signed(),
-            entities=pairs,
-            author=author,
-            since=since,
-            until=until,
-        )
-    if told_as_json(asdict(purged)):
-        return
-    say(
+        of = partial(purge, book, source, signed(), entities=pairs, author=author)
+        purged = of(since=since, until=until)
+    tell(
+        asdict(purged),
         f"{purged.labels} label(s) taken back; retired: {_listed(purged.bullets)}; "
-        f"restored: {_listed(purged.restored)}; learned without it: {_listed(purged.learned)}"
+        f"restored: {_listed(purged.restored)}; learned without it: {_listed(purged.learned)}",
+        purged.note,
+        f"'acegraph playbook rollback {before}' brings the bullets back" if purged.bullets else "",
     )
-    if purged.note:
-        say(purged.note)
-    if purged.bullets:
-        say(f"'acegraph playbook rollback {before}' brings the bullets back")
 
 
 def export(
@@ -256,8 +242,7 @@ def export(
                 from acegraph.graph.operations.transfer import export_bullets
 
                 count = export_bullets(book, file)
-                if not told_as_json({"bullets": count}):
-                    say(f"{count} bullet(s) written to {file}")
+                tell({"bullets": count}, f"{count} bullet(s) written to {file}")
             case "sql":
                 sql = _sql(book, dialect, ids)
                 if file is None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _PAGE: Final = 100
 """The least width of a table in characters; in a narrower one rich would cut figures off."""
 
+Shown = RenderableType
+"""A line or a table; an empty line is not printed."""
 wants_json: ContextVar[bool] = ContextVar("wants_json", default=False)
 _gathered: ContextVar[list[str] | None] = ContextVar("gathered_warnings", default=None)
 out = Console()
@@ -63,52 +66,73 @@ def gathered_warnings() -> Iterator[list[str]]:
         _gathered.reset(token)
 
 
-def say_curation(curation: "Curation") -> None:
-    """Print what the curator did with a lesson."""
+def in_words(curation: "Curation | None") -> str:
+    """What the curator did with a lesson, if there was one."""
     from acegraph.nodes.curator.node import NOTHING_LEARNED
 
+    if curation is None:
+        return ""
     if curation.reason.startswith(NOTHING_LEARNED):  # there was no proposal that could be refused
-        say(f"learned: nothing ({curation.reason})")
-    else:
-        say(f"{curation.action}: {curation.reason}")
-
-
-def print_table(table: RenderableType) -> None:
-    """Print a table on a page that is wide enough."""
-    Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(table)
+        return f"learned: nothing ({curation.reason})"
+    return f"{curation.action}: {curation.reason}"
 
 
 def print_experiment(experiment: "Experiment", *, expected: bool = False) -> None:
     """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
     from acegraph.graph.cli import tables
 
-    print_table(tables.experiment_table(experiment, expected=expected))
-    print_table(tables.money_tables(experiment))
-    print_table(tables.group_tables(experiment))
-    if experiment.bullets:
-        print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
-    for seed, report in enumerate(experiment.training, start=1):
-        if report.change:
-            say(f"Seed {seed}, training: {report.change}.")
-    by = experiment.model or "the embedded analyst: no language model was used"
-    say(f"Decided by {by}.")
-    print_usage()
+    if wants_json.get():  # the tables would be counted in vain
+        tell(experiment.to_json())
+        return
+    bullets, by = experiment.bullets, experiment.model
+    changes = enumerate((report.change for report in experiment.training), start=1)
+    tell(
+        None,
+        tables.experiment_table(experiment, expected=expected),
+        tables.money_tables(experiment),
+        tables.group_tables(experiment),
+        tables.bullet_table(bullets, "Bullets learned offline (last seed)") if bullets else "",
+        *(f"Seed {seed}, training: {change}." for seed, change in changes if change),
+        f"Decided by {by or 'the embedded analyst: no language model was used'}.",
+        *usage_in_words(),
+    )
 
 
-def print_usage() -> None:
-    """Print what language models have cost so far, if any were asked."""
+def check_report(file: Path | None) -> None:
+    """Refuse, before any work is done, a report that cannot be written, if one is wanted."""
+    from acegraph.graph.experiments.report.page import check_report
+
+    if file:
+        check_report(file)
+
+
+def write_report(experiment: "Experiment", file: Path | None) -> None:
+    """Write the report, if one is wanted, and say where it is."""
+    from acegraph.graph.experiments.report.page import write_report
+
+    if file:
+        write_report(experiment, file)
+        warn(f"Report: {file}")
+
+
+def usage_in_words() -> list[str]:
+    """What language models have cost so far, if any were asked."""
     from acegraph.nodes.models.named import prices
     from acegraph.nodes.runtime.usage import PROCESS, in_words
 
-    for line in in_words(PROCESS.by_model, prices()):
-        say(line)
+    return list(in_words(PROCESS.by_model, prices()))
 
 
-def told_as_json(data: object) -> bool:
-    """Print one object for machines, if --json asks for it; else a command prints for people."""
+def tell(facts: object, *shown: Shown) -> None:
+    """Print lines and tables for people, or if --json asks for it one object for machines."""
     if wants_json.get():
-        print_json(data)
-    return wants_json.get()
+        print_json(facts)
+        return
+    for one in shown:
+        if not isinstance(one, str):  # on a page that is wide enough
+            Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(one)
+        elif one:
+            say(one)
 
 
 def print_json(data: object) -> None:

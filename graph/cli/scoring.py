@@ -1,24 +1,13 @@
 """`acegraph score` and `backtest`: decide whole tables, and try rules on them."""
 
 import re
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from acegraph.graph.cli.console import Model, announce_models, lasting
-from acegraph.graph.cli.printing import (
-    print_table,
-    print_usage,
-    progress_bar,
-    say,
-    told_as_json,
-    warn,
-)
+from acegraph.graph.cli.printing import progress_bar, tell, usage_in_words, warn
 from acegraph.state import AceContext, InvalidSettings
-
-if TYPE_CHECKING:
-    from acegraph.graph.tables.backtest import BacktestReport
-    from acegraph.graph.tables.score import ScoreReport
 
 
 def need_tables() -> None:
@@ -71,17 +60,14 @@ def score(
             allow_missing=allow_missing,
             progress=progress(None),
         )
-    if not told_as_json(report.to_json()):
-        _say_scored(report, out)
-
-
-def _say_scored(report: "ScoreReport", out: str | None) -> None:
     counts = ", ".join(f"{n:,} {name}" for name, n in sorted(report.decisions.items()))
-    say(f"{report.rows:,} rows by version {report.version}: {counts}")
+    tell(
+        report.to_json(),
+        f"{report.rows:,} rows by version {report.version}: {counts}",
+        "" if out is None else f"written to {out}",
+    )
     if not report.bullets:
         warn("no bullet acts in this playbook: the scorecard decides alone")
-    if out is not None:
-        say(f"written to {out}")
 
 
 def backtest(
@@ -118,14 +104,22 @@ def backtest(
         _try_prose(what, max_calls, model)
         return
     need_tables()
+    from acegraph.graph.cli.tables import backtest_table
     from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
         subjects = subjects_of(book, what)
         labels = Labels(label, positive)
         report = backtest_files(subjects, table, labels, progress=progress(None))
-    if not told_as_json(report.to_json()):
-        _say_backtest(report)
+    first = report.backtests[0]
+    is_blind = any(one.added is None and one.name[0] in "ADb" for one in report.backtests)
+    blind = "what a rule adds to the playbook is not known: the table lacks columns of its bullets"
+    tell(
+        report.to_json(),
+        backtest_table(report),
+        f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments",
+        blind if is_blind else "",
+    )
 
 
 def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
@@ -142,21 +136,10 @@ def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
             context=AceContext(agent_model=model),
             progress=progress(None),
         )
-    if told_as_json(trial.to_json()):
-        return
-    say(f"{bullet_id} is {trial.status}; {trial.outcome}: {trial.reason}")
-    say(
+    tell(
+        trial.to_json(),
+        f"{bullet_id} is {trial.status}; {trial.outcome}: {trial.reason}",
         f"{trial.cases} cases: {trial.gained} right only with it, "
-        f"{trial.lost} only without it; {trial.calls} call(s)"
+        f"{trial.lost} only without it; {trial.calls} call(s)",
+        *usage_in_words(),
     )
-    print_usage()
-
-
-def _say_backtest(report: "BacktestReport") -> None:
-    from acegraph.graph.cli.tables import backtest_table
-
-    first = report.backtests[0]
-    print_table(backtest_table(report))
-    say(f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments")
-    if any(one.added is None for one in report.backtests):
-        say("what a rule adds to the playbook is not known: the table lacks columns of its bullets")

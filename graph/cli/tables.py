@@ -39,8 +39,8 @@ from acegraph.state.values.transaction import clean_text
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.graph.metrics.groups import GroupRates
-    from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
+    from acegraph.state.task.task import Task
 
 _LEAST_TEXT: Final = 20
 """So wide is a column of texts at least."""
@@ -239,14 +239,24 @@ def _backtest(bullet: Bullet) -> str:
     return bullet.proof if right is None or fires is None else f"{right}/{fires}"
 
 
-def schema_table(fields: "Sequence[ExpectedField]") -> Table:
-    """The fields that a playbook expects, as rows."""
-    rows = []
-    for one in fields:
-        wanted = one.derived_from or ("usual" if one.is_required else "")
-        rows.append((one.name, one.kind, one.values, wanted, ", ".join(one.bullets)))
+def task_table(task: "Task", used: Mapping[str, Sequence[str]]) -> Table:
+    """The fields of a task, with the bullets that look at each."""
+    rows = [
+        (
+            *(one.name, f"{one.kind}, {one.role}" if one.role else one.kind, one.wanted),
+            *("usual" if one.usual else "", _of(used, one.name, *one.part_names)),
+        )
+        for one in task.fields
+    ]
+    rows += [
+        (one.name, one.what, "", ", ".join(one.of), _of(used, one.name)) for one in task.derived
+    ]
     columns = ("=field", "kind", "=usual values", "", "=used by")
     return _grid("the fields that the playbook knows", columns, rows)
+
+
+def _of(used: Mapping[str, Sequence[str]], *names: str) -> str:
+    return ", ".join(dict.fromkeys(bullet for name in names for bullet in used.get(name, ())))
 
 
 def reading_table(readings: Readings) -> Table:

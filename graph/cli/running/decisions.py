@@ -1,6 +1,7 @@
-"""`acegraph decide` and `feedback`: decide a transaction, and give the right answer."""
+"""`acegraph decide`, `feedback`, `learn`: decide, give the right answer, learn from it later."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -15,7 +16,7 @@ from acegraph.graph.cli.console import (
     playbook_url,
     shown,
 )
-from acegraph.graph.cli.printing import progress_bar, say, say_curation, told_as_json, warn
+from acegraph.graph.cli.printing import in_words, progress_bar, tell, usage_in_words, warn
 from acegraph.state import AceContext, AceError, AceInput, InvalidSettings, Transaction
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
@@ -71,28 +72,23 @@ def decide(
         if not len(book) and not len(book.cases(context.node)):
             warn(f"no bullets and no labelled cases in {shown()}: only the scorecard decides")
         case = AceInput(transaction=parsed, ground_truth=truth, decision_id=decision_id)
-        result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
-    if not told_as_json(dict(result)):
-        _say_decision(cast("AceOutput", result), task)
-        if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
-            say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
+        graph = create_ace_graph(playbook=book).compile()
+        result = cast("AceOutput", graph.invoke(case, context=context))
+    tell(dict(result), *_decision_in_words(result, task, context))
     if result["decision"] == UNDECIDED:
         raise typer.Exit(_UNDECIDED)
 
 
-def _say_decision(result: "AceOutput", task: "Task") -> None:
+def _decision_in_words(result: "AceOutput", task: "Task", context: AceContext) -> Iterator[str]:
     risk = result["risk_score"]
-    say(
-        task.shown(result["decision"])
-        + (f"  risk {written_risk(risk)}" if risk is not None else "")
-    )
-    for reason in result["reasons"]:
-        say(f"  - {reason}")
+    yield task.shown(result["decision"]) + ("" if risk is None else f"  risk {written_risk(risk)}")
+    yield from (f"  - {reason}" for reason in result["reasons"])
     if result["undecided"]:
-        say(f"  undecided: {result['undecided']}")
-    for warning in result["warnings"]:
-        say(f"  warning: {warning}")
-    say(f"verdict: {result['verdict']}   decision id: {result['decision_id']}")
+        yield f"  undecided: {result['undecided']}"
+    yield from (f"  warning: {warning}" for warning in result["warnings"])
+    yield f"verdict: {result['verdict']}   decision id: {result['decision_id']}"
+    if result["verdict"] == "wrong" and context.mode != "vanilla" and context.learn is not False:
+        yield f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}"
 
 
 def feedback(
@@ -131,16 +127,14 @@ def _label_one(decision_id: str, label: str, source: str, at: str) -> None:
 
     with lasting(must_exist=True) as book:
         result = feedback(book, decision_id, label, source=source, at=at)
-    learned = result.curation.to_json() if result.curation else None
     facts = {"is_correct": result.is_correct, "changed": result.changed, "waits": result.waits}
-    if told_as_json({**facts, "curation": learned}):
-        return
     verdict = {True: "right", False: "wrong", None: "never decided"}[result.is_correct]
-    say(f"{decision_id} was {verdict}" + ("" if result.changed else " (already known)"))
-    if result.curation:
-        say_curation(result.curation)
-    if result.waits:
-        say("its lesson waits for: acegraph learn")
+    tell(
+        {**facts, "curation": result.curation and result.curation.to_json()},
+        f"{decision_id} was {verdict}" + ("" if result.changed else " (already known)"),
+        in_words(result.curation),
+        "its lesson waits for: acegraph learn" if result.waits else "",
+    )
 
 
 def _label_file(file: Path, source: str, at: str, *, learn: bool) -> None:
@@ -161,15 +155,31 @@ def _label_file(file: Path, source: str, at: str, *, learn: bool) -> None:
         except (AceError, OSError, KeyboardInterrupt):
             warn(f"{taken:,} of {len(labels):,} labels are recorded; run it again to go on")
             raise
-    if told_as_json(vars(report)):
-        return
-    say(
+    counts = {what: getattr(report, name) for name, what in _REMARKS.items()}
+    unknown = report.unknown
+    some = ", ".join(unknown[:_FEW]) + (", ..." if len(unknown) > _FEW else "")
+    tell(
+        vars(report),
         f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
-        f"{len(report.bullets_added)} bullet(s) learned"
+        f"{len(report.bullets_added)} bullet(s) learned",
+        *(f"{count} {what}" for what, count in counts.items() if count),
+        f"{len(unknown)} unknown decision id(s), left out: {some}" if unknown else "",
     )
-    for name, what in _REMARKS.items():
-        if count := getattr(report, name):
-            say(f"{count} {what}")
-    if report.unknown:
-        some = ", ".join(report.unknown[:_FEW]) + (", ..." if len(report.unknown) > _FEW else "")
-        say(f"{len(report.unknown)} unknown decision id(s), left out: {some}")
+
+
+def learn() -> None:
+    """Learn the lessons that wait in the playbook's queue (AceContext(learn_later=True)).
+
+    Run it as often as you like, for instance by cron. Example: acegraph learn --playbook ace.db
+    """
+    from acegraph.graph.operations.learning.background import learn_waiting
+
+    announce_models()
+    with lasting(must_exist=True) as book, progress_bar() as progress:
+        report = learn_waiting(book, progress=progress(None))
+    added = ", ".join(report.bullets_added) or "none"
+    tell(
+        vars(report),
+        f"{report.lessons} lesson(s) learned, {report.failed} failed; bullets: {added}",
+        *usage_in_words(),
+    )

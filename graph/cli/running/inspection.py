@@ -1,6 +1,7 @@
 """`acegraph read`, `doctor`, `monitor`: what is read and expected, set up, and changed lately."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,8 +17,8 @@ from acegraph.graph.cli.console import (
     takes_groups,
 )
 from acegraph.graph.cli.files import Columns
-from acegraph.graph.cli.printing import print_json, print_table, say, told_as_json
-from acegraph.state import InvalidSettings, Transaction
+from acegraph.graph.cli.printing import print_json, say, tell
+from acegraph.state import AceContext, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
@@ -56,26 +57,23 @@ def read(
 
 
 def _say_expected(to: str | None) -> None:
-    from acegraph.graph.cli.tables import schema_table
-    from acegraph.graph.operations.schema import expected_fields
-    from acegraph.state import AceContext
+    from acegraph.graph.cli.tables import task_table
     from acegraph.state.task.schema import json_schema
 
-    node = AceContext().node
+    if to not in (None, "json-schema"):
+        raise InvalidSettings(f"--to is json-schema, not {to!r}")
+    node, used = AceContext().node, dict[str, list[str]]()
     with lasting(must_exist=True) as book:
-        match to:
-            case "json-schema":
-                print_json(json_schema(book.task(node)))
-            case None:
-                fields = expected_fields(book, node)
-                if told_as_json([asdict(field) for field in fields]):
-                    return
-                if fields:
-                    print_table(schema_table(fields))
-                else:
-                    say("too few labelled cases yet: nobody knows which fields are usual")
-            case _:
-                raise InvalidSettings(f"--to is json-schema, not {to!r}")
+        task = book.task(node)
+        for bullet in book.get_bullets_for_node(node):
+            for name in bullet.condition.fields if bullet.condition else ():
+                used.setdefault(name, []).append(bullet.id)
+    if to:
+        print_json(json_schema(task))
+    else:
+        nothing = "too few labelled cases yet: nobody knows which fields are usual"
+        facts = {**task.to_json(), "bullets": used}
+        tell(facts, task_table(task, used) if task.fields else nothing)
 
 
 def _write_task(dataset: "Dataset", out: Path) -> None:
@@ -99,32 +97,31 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
             _write_task(dataset, out)
     else:
         readings = explain(Transaction.of(parse_transaction(given)))
-    if told_as_json(asdict(readings)):
-        return
-    if isinstance(readings, FileReport):
-        _say_rows(readings)
-    print_table(reading_table(readings))
+    table, ignored = reading_table(readings), readings.ignored or ["nothing"]
     if not isinstance(readings, FileReport):
-        say(f"ignored: {', '.join(readings.ignored) or 'nothing'}")
+        tell(asdict(readings), table, f"ignored: {', '.join(ignored)}")
         return
-    for column in readings.ignored or ["nothing"]:
-        say(f"ignored: {column}")
-    for warning in readings.warnings:
-        say(f"warning: {warning}")
+    tell(
+        asdict(readings),
+        *_rows_in_words(readings),
+        table,
+        *(f"ignored: {column}" for column in ignored),
+        *(f"warning: {warning}" for warning in readings.warnings),
+    )
 
 
-def _say_rows(report: "FileReport") -> None:
+def _rows_in_words(report: "FileReport") -> Iterator[str]:
     labelled = report.rows - report.unlabelled
     share = f"{100 * report.fraud / labelled:.1f} % of {labelled} labelled rows"
-    say(f"{report.rows} rows, {report.fraud} fraud ({share})")
+    yield f"{report.rows} rows, {report.fraud} fraud ({share})"
     if report.unlabelled:
-        say(f"{report.unlabelled} rows have no label: left out of learning")
+        yield f"{report.unlabelled} rows have no label: left out of learning"
     for label, taken in report.labels.items():
-        say(f"label {label}: taken for {taken['taken_for']}, {taken['rows']} rows")
+        yield f"label {label}: taken for {taken['taken_for']}, {taken['rows']} rows"
     if report.time:
-        say(f"time: {report.time}")
+        yield f"time: {report.time}"
     if report.looked_at < labelled:
-        say(f"what the columns hold is that of the newest {report.looked_at} labelled rows")
+        yield f"what the columns hold is that of the newest {report.looked_at} labelled rows"
 
 
 def _names_a_file(text: str) -> bool:
@@ -160,9 +157,8 @@ def doctor(
         with lasting() as book:
             findings += model_findings(playbook=book, ask=calls)
     findings.insert(0, version_finding())
-    if not told_as_json([finding.to_json() for finding in findings]):
-        for finding in findings:
-            say(f"{finding.level:8} {finding.name:18} {finding.text}")
+    lines = (f"{one.level:8} {one.name:18} {one.text}" for one in findings)
+    tell([asdict(finding) for finding in findings], *lines)
     if any(finding.level == "problem" for finding in findings):
         raise typer.Exit(1)
 
@@ -182,26 +178,28 @@ def monitor(
     with lasting(must_exist=True) as book:
         found = watch(book, days=days)
         coverage = label_coverage(DecisionIndex(book.database).columns())
-    if not told_as_json({**found.to_json(), "label_coverage": coverage.to_json()}):
-        say(f"{found.decisions} decisions in {days:g} days, {found.labels} labels")
-        if not found.stability:
-            say(f"too few payments, or too few of the {found.trained} training rows, to see drift")
-        for name, index in sorted(found.stability.items(), key=lambda pair: -pair[1]):
-            say(f"  {index:6.2f}  {name}")
-        _say_labels(coverage)
-        for alert in found.alerts:
-            say(f"{alert.kind}: {alert.text}")
+    few = f"too few payments, or too few of the {found.trained} training rows, to see drift"
+    moved = sorted(found.stability.items(), key=lambda pair: -pair[1])
+    tell(
+        {**asdict(found), "label_coverage": coverage.to_json()},
+        f"{found.decisions} decisions in {days:g} days, {found.labels} labels",
+        "" if moved else few,
+        *(f"  {index:6.2f}  {name}" for name, index in moved),
+        *_labels_in_words(coverage),
+        *(f"{alert.kind}: {alert.text}" for alert in found.alerts),
+    )
     if found.alerts:
         raise typer.Exit(1)
 
 
-def _say_labels(coverage: "Coverage") -> None:
-    """Say how many labels are missing because of blocks, and what those let through tell."""
-    say(f"{coverage.decided} decision(s): {coverage.labelled} labelled, {coverage.pending} pending")
-    say(f"{coverage.blocked} label(s) missing because the payment was declined")
+def _labels_in_words(coverage: "Coverage") -> Iterator[str]:
+    """How many labels are missing because of blocks, and what those let through tell."""
+    decided, labelled, pending = coverage.decided, coverage.labelled, coverage.pending
+    yield f"{decided} decision(s): {labelled} labelled, {pending} pending"
+    yield f"{coverage.blocked} label(s) missing because the payment was declined"
     if coverage.let_through:
         labelled = coverage.let_through_labelled
         honest = f"{labelled} labelled, {coverage.let_through_honest} of them honest"
         if labelled:
             honest += f": about {coverage.expected_honest:.0f} honest among all would-be declines"
-        say(f"{coverage.let_through} would-be decline(s) let through, {honest}")
+        yield f"{coverage.let_through} would-be decline(s) let through, {honest}"

@@ -18,7 +18,7 @@ from acegraph.graph.cli.console import (
     signed,
     url_of,
 )
-from acegraph.graph.cli.printing import say, told_as_json
+from acegraph.graph.cli.printing import say, tell
 from acegraph.state import InvalidSettings
 from acegraph.state.database.places import shown_url
 
@@ -30,14 +30,12 @@ def verify() -> None:
     Example: acegraph verify --playbook ace.db
     """
     findings = _damage(existing(playbook_url.get()))
-    if not told_as_json({"clean": not findings, "findings": findings}):
-        for finding in findings:
-            say(finding)
-        say(
-            f"{len(findings)} finding(s) in {shown()}"
-            if findings
-            else f"clean: every row and every counter of {shown()} is as the ledger says"
-        )
+    clean = f"clean: every row and every counter of {shown()} is as the ledger says"
+    tell(
+        {"clean": not findings, "findings": findings},
+        *findings,
+        f"{len(findings)} finding(s) in {shown()}" if findings else clean,
+    )
     if findings:
         raise typer.Exit(1)
 
@@ -53,14 +51,15 @@ def replay(
 
     with lasting(must_exist=True) as book:
         result = run_replay(book, decision_id)
-    if told_as_json(result.to_json()):
-        return
     same = "the same bullets came out" if result.is_reproduced else "OTHER bullets came out"
-    say(f"{decision_id}: {result.decision} under version {result.playbook_version}")
-    say(f"  shown then: {', '.join(result.shown) or 'none'}")
-    say(f"  replayed:   {', '.join(result.replayed) or 'none'}  ({same})")
-    say(f"  today:      {result.decision_today}, shown {', '.join(result.shown_today) or 'none'}")
-    say(f"  label:      {result.label or 'not known yet'}")
+    tell(
+        result.to_json(),
+        f"{decision_id}: {result.decision} under version {result.playbook_version}",
+        f"  shown then: {', '.join(result.shown) or 'none'}",
+        f"  replayed:   {', '.join(result.replayed) or 'none'}  ({same})",
+        f"  today:      {result.decision_today}, shown {', '.join(result.shown_today) or 'none'}",
+        f"  label:      {result.label or 'not known yet'}",
+    )
 
 
 def copy(
@@ -123,17 +122,19 @@ def erase(
             from acegraph.state import prune
 
             count = prune(book, _past(before), signed())
-            if not told_as_json({"decisions": count}):
-                say(f"{count} decision(s) removed from {shown()}; the bullets keep their counters")
+            kept = "the bullets keep their counters"
+            tell({"decisions": count}, f"{count} decision(s) removed from {shown()}; {kept}")
             return
         erased = remove(book, decision or (), field_and_value(entity) if entity else None, signed())
-    if told_as_json({"cases": erased.cases, "texts": erased.texts, "left": erased.left}):
-        return
-    say(f"{len(erased.cases)} transaction(s) erased from {shown()}; counters and labels stay")
-    if erased.texts:
-        say(f"{erased.texts} other row(s) repeated something of them: cleaned")
-    if erased.left:
-        say(f"{erased.left} id(s) of decisions or source(s) of labels hold the value, and stay")
+    texts, left = erased.texts, erased.left
+    tell(
+        {"cases": erased.cases, "texts": texts, "left": left},
+        f"{len(erased.cases)} transaction(s) erased from {shown()}; counters and labels stay",
+        f"{texts} other row(s) repeated something of them: cleaned" if texts else "",
+        f"{left} id(s) of decisions or source(s) of labels hold the value, and stay"
+        if left
+        else "",
+    )
 
 
 def _past(text: str) -> str:

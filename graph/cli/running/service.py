@@ -1,12 +1,10 @@
-"""`acegraph serve`, `desk`, `users`: the HTTP service, its pages, and who may use them."""
+"""`acegraph serve` and `desk`: the HTTP service, and its pages for one person."""
 
 import gc
 import getpass
 import re
 import socket
 import webbrowser
-from collections.abc import Sequence
-from dataclasses import asdict
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Final
@@ -14,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from acegraph.graph.cli.console import lasting, place_of, playbook_url, who
-from acegraph.graph.cli.printing import say, told_as_json
+from acegraph.graph.cli.printing import say
 from acegraph.graph.cli.running.lines import answer_lines
 from acegraph.graph.operations.monitoring.logs import is_asked_for, start_logging
 from acegraph.state import AceContext, InvalidSettings
@@ -22,8 +20,6 @@ from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
-
-    from acegraph.state.maintenance.people.users import User
 
 _EXTRA: Final = "acegraph serve needs some packages more: pip install 'acegraph[serve]'"
 _DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[desk]'"
@@ -152,47 +148,3 @@ def desk(
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def users(
-    name: Annotated[
-        str | None, typer.Argument(help="Letters, digits, - or _; none: list the users.")
-    ] = None,
-    role: Annotated[
-        str, typer.Option(help="viewer, analyst, approver or administrator.")
-    ] = "viewer",
-    remove: Annotated[
-        bool,
-        typer.Option("--remove", help="Remove the user; the token is refused from then on."),
-    ] = False,
-) -> None:
-    """List the users of the service; add one, give one another role and token, or remove one.
-
-    The token is printed once; only a hash of it is stored. Example: acegraph users ann --role
-    administrator
-    """
-    from acegraph.state.maintenance.people.users import add_user, remove_user
-    from acegraph.state.maintenance.people.users import users as known_users
-
-    with lasting(must_exist=name is None or remove) as book:
-        if name is None:
-            if remove:
-                raise InvalidSettings("--remove wants the name of a user")
-            _say_users(known_users(book.database))
-        elif remove:
-            remove_user(book.database, name)
-            say(f"{name} is no user any more")
-        else:
-            secret = add_user(book.database, name, role)  # type: ignore[arg-type]
-            if not told_as_json({"name": name, "role": role, "token": f"{name}.{secret}"}):
-                say(f"{name} is {role}; the token, which is shown only now:")
-                say(f"{name}.{secret}")
-
-
-def _say_users(known: "Sequence[User]") -> None:
-    if told_as_json({"users": [asdict(user) for user in known]}):
-        return
-    for user in known:
-        say(f"{user.role:<14} {user.name}")
-    if not known:
-        say("no users yet: acegraph users NAME --role administrator")

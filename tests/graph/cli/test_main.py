@@ -250,7 +250,8 @@ def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
 
 def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
     run(trained, "copy", "ace.db", str(tmp_path / "ace.db"))
-    first = from_json(run(tmp_path, "playbook", "list", "--json"))["bullets"][0]["id"]
+    bullets = from_json(run(tmp_path, "playbook", "list", "--json"))["bullets"]
+    first = next(one["id"] for one in bullets if one["content"].startswith("DECLINE"))
     run(tmp_path, "playbook", "set", first, "retired", "--why", "audit")
     shown = from_json(run(tmp_path, "playbook", "list", first, "--json"))
     assert (shown["status"], shown["history"][-1]["reason"]) == ("retired", "audit")

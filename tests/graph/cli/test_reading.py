@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.main import app
+from acegraph.graph.data.splits import Split
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
 from acegraph.state import BulletPlaybook
@@ -96,7 +97,8 @@ def test_the_amount_that_was_named_is_what_a_mistake_costs() -> None:
     (dataset,) = Columns(label="y", declared=["Betrag=amount"]).read(Path("f.csv"))
     assert dataset.task is not None
     experiment = Experiment()
-    experiment.add_seed({"vanilla": Run()}, {}, experiment.add_test(dataset.items, dataset.task))
+    split = Split(dataset.items, dataset.items, task=dataset.task)
+    experiment.add_seed({"vanilla": Run()}, {}, split)
     assert experiment.modes["vanilla"][0].amounts == [0.5, 1.5, 2.5, 3.5]
 
 
@@ -115,9 +117,9 @@ def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() 
     run("decide", json.dumps(paid), "--id", "d1", "--truth", "APPROVE")
     with BulletPlaybook("sqlite:///ace.db") as book:
         assert book.decision("d1")["fields"]["card.payments_last_hour"] == 2
-    schema = {field["name"]: field for field in json.loads(run("read", "--json").stdout)}
-    assert schema["card.payments_last_hour"]["derived_from"] == "card_number, paid_at"
-    assert schema["card_number"]["derived_from"] == ""
+    task = json.loads(run("read", "--json").stdout)
+    derived = {one["name"]: one["of"] for one in task["derived"]}
+    assert derived["card.payments_last_hour"] == ["card_number", "paid_at"]
     words = ("--baselines", "none", "--json", "--train", "16", "--test", "16", "--split", "random")
     compared = json.loads(run("compare", "f.csv", *columns, *words).stdout)
     assert compared["test_cases"] == 16

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
-from acegraph.graph.operations.schema import expected_fields
 from acegraph.state import BulletPlaybook
 from acegraph.state.task.schema import from_model, json_schema
 
@@ -21,16 +20,6 @@ NODE = "fraud_detection"
 @pytest.fixture(scope="module")
 def trained() -> BulletPlaybook:
     return trained_playbook()
-
-
-def test_every_field_has_its_kind_its_values_and_its_rules(trained: BulletPlaybook) -> None:
-    fields = {field.name: field for field in expected_fields(trained, NODE)}
-    assert fields["amount"].kind == "number, amount"
-    assert fields["vpn"].kind == "flag"
-    assert fields["channel"].kind == "category"
-    assert all(field.is_required for field in fields.values())
-    rules = [b for b in trained.get_bullets_for_node(NODE) if b.condition]
-    assert {b.id for b in rules} == {i for field in fields.values() for i in field.bullets}
 
 
 def test_the_json_schema_accepts_payments_and_refuses_what_is_not_one(
@@ -71,6 +60,12 @@ def test_the_command_shows_and_exports_the_contract(tmp_path) -> None:  # type: 
     table = run(app, ["read", "--playbook", url])
     assert "amount" in table.output
     assert "usual" in table.output
+    told = json.loads(run(app, ["read", "--playbook", url, "--json"]).output)
+    kinds = {field["name"]: field["kind"] for field in told["fields"]}
+    assert (kinds["amount"], kinds["vpn"], kinds["channel"]) == ("number", "flag", "category")
+    with BulletPlaybook(url) as book:
+        rules = [b for b in book.get_bullets_for_node(NODE) if b.condition]
+    assert {b.id for b in rules} == {i for some in told["bullets"].values() for i in some}
     exported = run(app, ["read", "--to", "json-schema", "--playbook", url])
     assert "amount" in json.loads(exported.output)["required"]
     none = run(app, ["read", "--playbook", f"sqlite:///{tmp_path / 'other.db'}"])

@@ -1,0 +1,237 @@
+"""`acegraph review`, `policy`, `users`: what waits for a person, what is wanted, and who may what.
+
+An answer is written into the ledger: a run that is still paused finds it when it is resumed.
+"""
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from acegraph.graph.cli.console import Why, alone, lasting, signed, who
+from acegraph.graph.cli.printing import in_words, say, tell
+from acegraph.state import AceContext, InvalidSettings
+
+if TYPE_CHECKING:
+    from acegraph.graph.operations.review import Answered
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.run.review_answers import VerdictAnswer
+
+_WIDTH: Final = 96
+"""Characters of a transaction or a bullet that are shown."""
+
+
+def review(
+    item: Annotated[
+        str | None,
+        typer.Argument(help="A decision id or a bullet id to answer.", show_default=False),
+    ] = None,
+    verdict: Annotated[str | None, typer.Option(help="On a decision: APPROVE or DECLINE.")] = None,
+    approve: Annotated[
+        bool | None,
+        typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
+    ] = None,
+    why: Why = "",
+) -> None:
+    """List what waits for a person, or answer one of it.
+
+    Examples: acegraph review order-1 --verdict DECLINE --who ann --why "the customer denies it";
+    acegraph review b7 --approve --who bob --why "checked against last month".
+    """
+    with lasting(must_exist=True) as book:
+        match item, verdict, approve:
+            case None, None, None:
+                _list(book)
+            case str(), str(), None:
+                _judge(book, item, {"who": who.get(), "verdict": verdict, "why": why})
+            case str(), None, bool():
+                _approve(book, item, {"who": who.get(), "approve": approve, "why": why})
+            case _:
+                raise InvalidSettings(
+                    "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
+                    "review BULLET --approve or --reject, with --who and --why"
+                )
+
+
+def _list(book: "BulletPlaybook") -> None:
+    from acegraph.state.maintenance.people.review_queue import waiting
+
+    entries, lines = waiting(book), list[str]()
+    for entry in entries:
+        about = " ".join(entry.about.split())
+        lines.append(f"{entry.kind:<9} {entry.id}  since {entry.since[:16]}: {entry.why}")
+        lines.append(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
+    count = f"{len(entries)} waiting" if entries else "nothing waits for a person"
+    tell({"waiting": [asdict(entry) for entry in entries]}, *lines, count)
+
+
+def _judge(book: "BulletPlaybook", decision_id: str, fields: dict[str, object]) -> None:
+    from acegraph.graph.operations.review import answer_outside_run
+    from acegraph.state.run.review_answers import VerdictAnswer, read_answer
+
+    answer = read_answer(VerdictAnswer, fields, stored=book.task().stored)
+    answered = answer_outside_run(book, decision_id, answer)
+    first, curation = answered.human_verdict, answered.learned
+    label = first.recorded.label
+    facts = {
+        "verdict": first.verdict,
+        "by": first.by,
+        "stands": label and {"label": label.value, "source": label.source},
+        "curation": curation and curation.to_json(),
+    }
+    tell(facts, *_verdict_in_words(book, decision_id, answered, answer))
+
+
+def _verdict_in_words(
+    book: "BulletPlaybook", decision_id: str, answered: "Answered", answer: "VerdictAnswer"
+) -> Iterator[str]:
+    first, curation = answered.human_verdict, answered.learned
+    label = first.recorded.label
+    if not first.is_by(answer):
+        yield f"{decision_id}: {first.by} said {first.verdict} before; that stands"
+        if first.by == answer.source:
+            words = shlex.join([decision_id, answer.verdict, "--source", answer.source])
+            corrects = "corrects the label; what was answered stays answered"
+            yield f"'acegraph feedback {words}' {corrects}"
+    elif label is not None and label.source != answer.source:
+        yield f"{decision_id}: {label.source} said {label.value} before; that stands"
+    else:
+        yield f"{decision_id}: {first.verdict}, signed {answer.source}"
+        yield in_words(curation)
+        if curation and curation.bullet_id:
+            bullet = book.get_bullet(curation.bullet_id)
+            waits = bullet.status == "candidate"
+            yield f"{bullet.id} {'waits for approval' if waits else 'is active now'}"
+
+
+def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) -> None:
+    from acegraph.nodes.curator.approval import give_approval
+    from acegraph.nodes.curator.curator import Curator
+    from acegraph.state.maintenance.people.second_person import to_look_at
+    from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
+
+    answer = read_answer(ApprovalAnswer, fields)
+    before = book.get_bullet(bullet_id).status
+    waited = before == "candidate" or bullet_id in to_look_at(book.database)
+    bullet = give_approval(book, bullet_id, answer, Curator(), alone=alone.get())
+    signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
+    is_shown = bullet_id in to_look_at(book.database)
+    tell(
+        {"bullet": bullet_id, "status": bullet.status, "changed": waited},
+        f"{bullet_id} is {bullet.status}{signed}",
+        "a second person is shown it: 'acegraph review'" if is_shown else "",
+    )
+
+
+def policy(
+    changes: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=VALUE]...",
+            help="As explore=0.02 or costs=missed_fraud=1,false_decline=0.1; NAME= takes it back.",
+        ),
+    ] = None,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Approve the change that waits.")
+    ] = False,
+    why: Why = "",
+) -> None:
+    """Show what is wanted of decisions, propose a change of it, or approve one.
+
+    What accepts more risk waits for a second person; what accepts less acts at once. Example:
+    acegraph policy explore=0.02 --why "labels of declined payments" --who ann
+    """
+    from acegraph.graph.operations.policies import approve_policy, propose
+
+    node = AceContext().node
+    with lasting(must_exist=not changes) as book:
+        if approve:
+            if changes:
+                raise InvalidSettings("--approve puts the waiting change into force as it is")
+            approve_policy(book, node, signed())
+        elif changes:
+            if not why:
+                raise InvalidSettings("--why is wanted: the reason is kept")
+            propose(book, node, dict(map(_change, changes)), signed(), why, alone=alone.get())
+        _show_policy(book, node)
+
+
+def _change(text: str) -> tuple[str, object]:
+    """`costs=missed_fraud=1` as a name with what it is set to."""
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidSettings(f"NAME=VALUE wanted, as explore=0.02; found {text!r}")
+    if not value:
+        return name, None
+    if "=" in value:
+        return name, dict(_change(pair) for pair in value.split(","))
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _show_policy(book: "BulletPlaybook", node: str) -> None:
+    from acegraph.graph.operations.policies import waiting_policy
+    from acegraph.state.task.policy import HEEDED
+
+    policy, waits = book.policy(node), waiting_policy(book, node)
+    facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
+    lines = [f"version {policy.version}" if policy.version else "no policy is set: all is as usual"]
+    for name, value in facts.items():
+        lines.append(f"  {name:<12} {'-' if value is None or value == {} else _words(value)}")
+    if waits:
+        wanted = ", ".join(f"{name} {_words(value)}" for name, value in waits.content.items())
+        lines.append(
+            f"waits for a second person: {wanted or 'all as usual'} ({waits.by}: {waits.why})"
+        )
+        lines.append("next: acegraph policy --approve --who NAME")
+    told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
+    tell({**told, "history": book.declarations("policy", node)}, *lines)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {number:g}" for name, number in value.items())
+    return str(value)
+
+
+def users(
+    name: Annotated[
+        str | None, typer.Argument(help="Letters, digits, - or _; none: list the users.")
+    ] = None,
+    role: Annotated[
+        str, typer.Option(help="viewer, analyst, approver or administrator.")
+    ] = "viewer",
+    remove: Annotated[
+        bool,
+        typer.Option("--remove", help="Remove the user; the token is refused from then on."),
+    ] = False,
+) -> None:
+    """List the users of the service; add one, give one another role and token, or remove one.
+
+    The token is printed once; only a hash of it is stored. Example: acegraph users ann --role
+    administrator
+    """
+    from acegraph.state.maintenance.people.users import add_user, remove_user
+    from acegraph.state.maintenance.people.users import users as known_users
+
+    with lasting(must_exist=name is None or remove) as book:
+        if name is None:
+            if remove:
+                raise InvalidSettings("--remove wants the name of a user")
+            known = known_users(book.database)
+            lines = [f"{user.role:<14} {user.name}" for user in known]
+            none = "no users yet: acegraph users NAME --role administrator"
+            tell({"users": [asdict(user) for user in known]}, *(lines or [none]))
+        elif remove:
+            remove_user(book.database, name)
+            say(f"{name} is no user any more")
+        else:
+            secret = add_user(book.database, name, role)  # type: ignore[arg-type]
+            token = f"{name}.{secret}"
+            shown_once = f"{name} is {role}; the token, which is shown only now:"
+            tell({"name": name, "role": role, "token": token}, shown_once, token)
