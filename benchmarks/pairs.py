@@ -1,16 +1,18 @@
 """Precision and recall of the curator's `merge_bullet` on labelled pairs of heuristics."""
 
-import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from build_pairs import build
 from common import NODE, table
 
 from acegraph.nodes import Curator
 from acegraph.state import BulletPlaybook
 
-PAIRS = Path(__file__).parents[1] / "tests" / "data" / "pairs.jsonl"
 KINDS = ("duplicate", "paraphrase", "contradiction", "threshold", "unrelated")
 
 
@@ -25,7 +27,7 @@ def is_refused(left: str, right: str) -> bool:
 def measure(half: str) -> dict[str, Any]:
     """How many pairs of each kind are called duplicates."""
     every, called = Counter[str](), Counter[str]()
-    for pair in map(json.loads, PAIRS.read_text().splitlines()):
+    for pair in build():
         if pair["half"] == half:
             every[pair["kind"]] += 1
             called[pair["kind"]] += is_refused(pair["left"], pair["right"])

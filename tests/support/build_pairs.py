@@ -1,12 +1,10 @@
-"""Build pairs.jsonl, the labelled pairs on which the curator is judged, from pair_lines.txt.
+"""The labelled pairs on which the curator is judged, from pair_lines.txt: the same every time.
 
-`python tests/support/build_pairs.py` writes the file again; it is the same every time. Lines take
-turns between the half on which wordings may be tuned and the half held out, so that no sentence is
-in both. Kinds: duplicate, paraphrase, contradiction (another verdict, direction or field),
-threshold, unrelated.
+Lines take turns between the half on which wordings may be tuned and the half held out, so that no
+sentence is in both. Kinds: duplicate, paraphrase, contradiction (another verdict, direction or
+field), threshold, unrelated.
 """
 
-import json
 import random
 import re
 from collections.abc import Iterator
@@ -137,13 +135,3 @@ def build() -> list[dict[str, str]]:
             a, b = rng.sample(lefts, 2)
             found.append({"kind": "unrelated", "left": a, "right": b, "half": half})
     return found
-
-
-def main() -> None:
-    """Write the file."""
-    lines = [json.dumps(pair, ensure_ascii=False) for pair in build()]
-    (DATA / "pairs.jsonl").write_text("\n".join(lines) + "\n")
-
-
-if __name__ == "__main__":
-    main()
