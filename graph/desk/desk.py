@@ -13,7 +13,6 @@ import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from acegraph.graph.desk import charts
 from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
 from acegraph.graph.metrics.records import Cases
@@ -80,7 +79,6 @@ class Desk:
             undefined=StrictUndefined,
         )
         self._templates.filters.update(FILTERS)
-        self._templates.globals["charts"] = charts
 
     @property
     def playbook(self) -> BulletPlaybook:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -40,27 +42,35 @@ class Outcome:
         return Estimate(stopped / caught, (1 - high) / high, (1 - low) / low)
 
 
-class Outcomes:
-    """The labelled decisions, with what each of them cost."""
+def outcome(columns: DecisionColumns, costs: CostMatrix, rows: slice = slice(None)) -> Outcome:
+    """What some of the decisions came to."""
+    fraud, honest = columns.label[rows] == FRAUD, columns.label[rows] == HONEST
+    declined, amounts, known = columns.declined[rows], columns.amount[rows], fraud | honest
+    stakes = np.where(np.isnan(amounts), 1.0, amounts)[known]
+    cost, without = (
+        of_mean(1000 * costs.of(fraud[known], said[known], stakes))
+        for said in (declined, np.zeros(len(declined), bool))
+    )
+    caught, frauds, stopped, goods = (
+        int(np.count_nonzero(one)) for one in (fraud & declined, fraud, honest & declined, honest)
+    )
+    cost = replace(cost, low=max(cost.low, 0.0))
+    return Outcome(Share(caught, frauds), Share(stopped, goods), cost, without.mean)
 
-    def __init__(self, columns: DecisionColumns, costs: CostMatrix) -> None:
-        self._fraud, self._honest = columns.label == FRAUD, columns.label == HONEST
-        self._caught = self._fraud & columns.declined
-        self._stopped = self._honest & columns.declined
-        stakes = np.where(np.isnan(columns.amount), 1.0, columns.amount)
-        nothing = np.zeros(len(columns), bool)
-        self._paid = 1000 * costs.of(self._fraud, columns.declined, stakes)
-        self._unguarded = 1000 * costs.of(self._fraud, nothing, stakes)
 
-    def of(self, rows: slice = slice(None)) -> Outcome:
-        """What some of the decisions came to."""
-        known = self._fraud[rows] | self._honest[rows]
-        cost = of_mean(self._paid[rows][known])
-        cost = replace(cost, low=max(cost.low, 0.0))
-        counts = (self._caught, self._fraud, self._stopped, self._honest)
-        caught, frauds, stopped, honest = (int(np.count_nonzero(one[rows])) for one in counts)
-        without = of_mean(self._unguarded[rows][known]).mean
-        return Outcome(Share(caught, frauds), Share(stopped, honest), cost, without)
+@dataclass(frozen=True)
+class Curve:
+    """The course of a figure: where on the way each value stands, and the end of the scale."""
+
+    points: list[tuple[float, Estimate]]
+    top: float
+
+    @classmethod
+    def of(cls, values: Sequence[Estimate], top: float | None = None) -> Curve:
+        """The values that are known; without `top` the scale holds their intervals."""
+        steps = max(len(values) - 1, 1)
+        points = [(n / steps, one) for n, one in enumerate(values) if not math.isnan(one.mean)]
+        return cls(points, top or max((one.high for _, one in points), default=0.0) or 1.0)
 
 
 def course(columns: DecisionColumns) -> list[slice]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.desk.desk import Audit, Desk, Page
-from acegraph.graph.desk.figures import Outcomes, course
+from acegraph.graph.desk.figures import Curve, course, outcome
 from acegraph.graph.desk.visit import Visit
-from acegraph.graph.metrics.intervals import of_share
 from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.maintenance.verify import verify
 from acegraph.state.values.costs import CostMatrix
@@ -17,8 +15,6 @@ from acegraph.state.values.times import now
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from acegraph.graph.metrics.intervals import Estimate
-
 _NEWS: Final = 8
 
 
@@ -26,20 +22,16 @@ def show(desk: Desk, visit: Visit) -> Response:
     """The overview."""
     columns, entries = desk.decisions(), desk.waiting()
     costs = CostMatrix(**(desk.playbook.policy(desk.node).costs or {}))
-    by_part, outcomes = course(columns), Outcomes(columns, costs)
-    parts = [outcomes.of(rows) for rows in by_part]
-    stopped = [of_share(part.stopped.part, part.stopped.whole) for part in parts]
-    paid = [part.cost for part in parts]
+    parts = [outcome(columns, costs, rows) for rows in course(columns)]
     found = {
         "columns": columns,
-        "total": outcomes.of(),
+        "total": outcome(columns, costs),
         "costs": costs,
         "labels": label_coverage(columns),
         "ends": columns.seconds[[0, -1]].tolist() if len(columns) else (),
-        "caught": [of_share(part.caught.part, part.caught.whole) for part in parts],
-        "stopped": stopped,
-        "paid": paid,
-        "tops": {"stopped": _top(stopped), "paid": _top(paid)},
+        "caught": Curve.of([part.caught.estimate for part in parts], 1.0),
+        "stopped": Curve.of([part.stopped.estimate for part in parts]),
+        "paid": Curve.of([part.cost for part in parts]),
         "news": list(reversed(desk.playbook.history()))[:_NEWS],
         "bullets": [b for b in desk.playbook if b.status == "active"],
         "cases": len(desk.playbook.cases(desk.node)),
@@ -48,11 +40,6 @@ def show(desk: Desk, visit: Visit) -> Response:
         "audit": desk.audit,
     }
     return desk.page(visit, "overview.html", found)
-
-
-def _top(values: list[Estimate]) -> float:
-    """The upper end of a scale that holds these values with their intervals."""
-    return max((one.high for one in values if not math.isnan(one.mean)), default=0.0) or 1.0
 
 
 def audit(desk: Desk, visit: Visit) -> Response:
