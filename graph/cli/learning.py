@@ -349,7 +349,7 @@ def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
         warn("plain learners are left out: pip install 'acegraph[report]' has them")
     learned = rows * 2 // 5
     with progress_bar() as progress:
-        experiment, _ = run_demonstration(
+        experiment = run_demonstration(
             seeds=seeds,
             train=learned,
             test=rows - learned,

@@ -96,7 +96,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--watch": "acegraph learn ends when the queue is empty: cron starts it again",
     "--webhook": VARIABLES["ACE_WEBHOOK"],
     "--whole-table": "all labelled rows are learned from at once, whatever their number",
-    "compare --concurrency": "run_experiment(concurrency=...), in Python",
+    "compare --concurrency": "TrainingPipeline(concurrency=...), in Python",
     "compare --costs": "acegraph policy costs=...; compare --playbook PLACE goes by its policy",
     "backtest --rows": "a query on the file shows them: duckdb -c \"FROM 'FILE' WHERE ...\"",
     "compare --id": _ROW_ID,

@@ -4,13 +4,17 @@ from typing import Any
 
 from demo_runs import balanced
 
-from acegraph.graph.experiments.experiment import run_demonstration
-from acegraph.state import AceContext
+from acegraph.graph import generate_transactions
+from acegraph.graph.data.files import as_items
+from acegraph.graph.experiments.experiment import run_experiment
 
 
 def test_shuffled_labels_teach_nothing() -> None:
-    experiment, _ = run_demonstration(1, 100, 120, shuffle_labels=True, context=AceContext())
-    noise: Any = experiment.to_json()
+    past, stream = (
+        as_items(generate_transactions(rows, seed=seed, shuffle_labels=True))
+        for rows, seed in ((100, 1000), (120, 2000))
+    )
+    noise: Any = run_experiment([(past, stream)]).to_json()
     assert noise["bullets"] == []
     for mode in ("offline", "offline_online", "online"):
         test = noise["modes"][mode]["against_vanilla"]

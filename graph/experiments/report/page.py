@@ -21,7 +21,7 @@ from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.nodes.models.named import prices
 from acegraph.nodes.runtime.usage import in_words
-from acegraph.state import DECLINE, InvalidSettings
+from acegraph.state import InvalidSettings
 from acegraph.state.database.places import private_folder, whole_file
 from acegraph.state.values.times import now
 
@@ -72,7 +72,7 @@ def report_page(experiment: Experiment) -> str:
         before=modes["vanilla"],
         after=modes[learned],
         rival=_best_rival(experiment, learners, learned),
-        seeds=list(_seeds(experiment)),
+        seeds=list(zip(experiment.training, experiment.modes["vanilla"], strict=False)),
         bullets=list(_bullets(experiment, figures)),
         footnotes=list(footnotes(experiment)),
         unit=unit_of_cost(experiment.modes["vanilla"]),
@@ -96,17 +96,6 @@ def _best_rival(
     name = max(runs, key=lambda name: sum(map(balanced_accuracy, runs[name])))
     gap = paired_difference(runs[name], experiment.modes[learned])
     return {"name": name, "figures": learners[name], "gap": gap.to_json()}
-
-
-def _seeds(experiment: Experiment) -> Iterator[dict[str, object]]:
-    """What each seed learned from and was tested on."""
-    runs = experiment.modes["vanilla"]
-    for training, run in zip(experiment.training, runs, strict=False):
-        yield {
-            "training": training,
-            "test_rows": len(run.truths),
-            "test_frauds": run.truths.count(DECLINE),
-        }
 
 
 def _bullets(experiment: Experiment, figures: Figures) -> Iterator[dict[str, object]]:

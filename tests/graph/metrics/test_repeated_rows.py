@@ -148,7 +148,7 @@ def test_rows_tested_by_several_seeds_are_counted_once() -> None:
 
 @pytest.mark.slow
 def test_who_knows_the_causes_is_weighed_by_the_same_amounts() -> None:
-    found, _ = run_demonstration(1, 40, 60, context=AceContext())
+    found = run_demonstration(1, 40, 60, context=AceContext())
     (best,), (vanilla,) = found.baselines["best_attainable"], found.modes["vanilla"]
     assert best.amounts == vanilla.amounts
     assert None not in best.amounts
