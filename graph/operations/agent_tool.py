@@ -6,6 +6,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.runnables import RunnableConfig
@@ -31,6 +32,8 @@ _CASES: Final = (
     "UNDECIDED), the risk, which is the probability of {declined}, and the reasons."
 )
 _NAMED: Final = 40
+"""So many fields are named to a model."""
+Fields = dict[str, Any]
 _ANSWERED: Final = ("decision_id", "decision", "risk_score", "reasons", "undecided", "warnings")
 
 
@@ -43,7 +46,7 @@ def _input_of(task: Task) -> type[BaseModel]:
     sent_again = f"the id of the {noun}, if it has one: a {noun} sent again is counted once"
     return create_model(
         "ToolInput",
-        transaction=(str | dict[str, Any], given),
+        transaction=(str | Fields, given),
         decision_id=(str | None, Field(default=None, description=sent_again)),
     )
 
@@ -70,34 +73,45 @@ def create_fraud_tool(
         )
     compiled = graph if isinstance(graph, CompiledStateGraph) else graph.compile()
     task = getattr(getattr(compiled, "builder", None), "read_task", lambda: CARD_PAYMENTS)()
-    settings = None if context is None else AceContext.given(context)
-
-    def decide(
-        transaction: str | dict[str, Any],
-        config: RunnableConfig,
-        decision_id: str | None = None,
-    ) -> str:
-        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
-        with _told_to_the_model():
-            return _answer(compiled.invoke(given, config, context=settings), task)
-
-    async def adecide(
-        transaction: str | dict[str, Any],
-        config: RunnableConfig,
-        decision_id: str | None = None,
-    ) -> str:
-        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
-        with _told_to_the_model():
-            return _answer(await compiled.ainvoke(given, config, context=settings), task)
-
+    check = _Check(compiled, task, None if context is None else AceContext.given(context))
     return StructuredTool.from_function(
-        decide,
-        adecide,
+        check.decide,
+        check.adecide,
         name or ("check_payment" if task.reader else "decide_case"),
         description or described(task),
         args_schema=_input_of(task),
         handle_tool_error=True,
     )
+
+
+@dataclass(frozen=True)
+class _Check:
+    """What a call of the tool does."""
+
+    graph: CompiledStateGraph[Any, Any, Any, Any]
+    task: Task
+    settings: AceContext | None
+
+    def decide(
+        self, transaction: str | Fields, config: RunnableConfig, decision_id: str | None = None
+    ) -> str:
+        """Decide."""
+        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
+        with _told_to_the_model():
+            return self._answer(self.graph.invoke(given, config, context=self.settings))
+
+    async def adecide(
+        self, transaction: str | Fields, config: RunnableConfig, decision_id: str | None = None
+    ) -> str:
+        """Decide without blocking the event loop."""
+        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
+        with _told_to_the_model():
+            return self._answer(await self.graph.ainvoke(given, config, context=self.settings))
+
+    def _answer(self, result: Mapping[str, Any]) -> str:
+        told = {key: result.get(key) for key in _ANSWERED}
+        shown = {**told, "decision": self.task.shown(result["decision"])}
+        return json.dumps(shown, ensure_ascii=False)
 
 
 def described(task: Task) -> str:
@@ -121,8 +135,3 @@ def _told_to_the_model() -> Iterator[None]:
         raise
     except (InvalidInput, DecisionConflict, PrunedDecision) as error:
         raise ToolException(str(error)) from error
-
-
-def _answer(result: Mapping[str, Any], task: Task) -> str:
-    told = {key: result.get(key) for key in _ANSWERED}
-    return json.dumps({**told, "decision": task.shown(result["decision"])}, ensure_ascii=False)

@@ -9,7 +9,9 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Annotated, Any, Final
+
+from pydantic import BaseModel, Field, ValidationError
 
 from acegraph.nodes.curator.curator import Action, Curator
 from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidDataset, InvalidInput
@@ -18,35 +20,22 @@ from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
 
 FORMAT: Final = "acegraph-playbook"
 FORMAT_VERSION: Final = 2
+_RECORD: Final = ("helpful_count", "harmful_count", "times_selected")
 MAX_BYTES: Final = 20_000_000
 MAX_ACTIVE: Final = 1_000
 """How many active bullets a file may hold: each is compared with all others when it is merged."""
 _MAX_WORDS: Final = 100
 """Characters of a name, and how many kinds of problem a bullet has at most."""
+Name = Annotated[str, Field(min_length=1, max_length=_MAX_WORDS)]
 
 
 def bullet_to_json(bullet: Bullet) -> dict[str, object]:
     """Everything about a bullet except its id."""
-    return {
-        "content": bullet.content,
+    facts = {name: value for name, value in vars(bullet).items() if name not in ("id", *_RECORD)}
+    return facts | {
         "rule": bullet.condition.render() if bullet.condition else None,
         "condition": bullet.condition.to_json() if bullet.condition else None,
-        "node": bullet.node,
-        "source": bullet.source,
-        "status": bullet.status,
-        "proof": bullet.proof,
-        "problem_types": list(bullet.problem_types),
-        "confidence": bullet.confidence,
-        "weight": bullet.weight,
-        "evidence": dict(bullet.evidence),
-        "origin": dict(bullet.origin),
-        "related": list(bullet.related),
-        "record": {
-            "helpful_count": bullet.helpful_count,
-            "harmful_count": bullet.harmful_count,
-            "times_selected": bullet.times_selected,
-        },
-        "created_at": bullet.created_at,
+        "record": {name: getattr(bullet, name) for name in _RECORD},
     }
 
 
@@ -121,33 +110,35 @@ def _digest(body: Mapping[str, object]) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _bullet(entry: Any, file: str, where: str) -> Bullet:
+class _Entry(BaseModel):
+    """A bullet as a file holds it."""
+
+    content: str
+    condition: dict[str, Any] | None
+    node: Name
+    source: Source
+    status: Status
+    problem_types: Annotated[tuple[Name, ...], Field(max_length=_MAX_WORDS - 1)]
+    confidence: Annotated[float, Field(ge=0, le=1)]
+    origin: dict[str, Any] = {}
+
+
+def _bullet(given: object, file: str, where: str) -> Bullet:
     try:
-        condition, confidence = entry["condition"], float(entry["confidence"])
-        author = str(dict(entry.get("origin") or {}).get("author") or "")
-        bullet = Bullet(
-            id="",
-            content=str(entry["content"]),
-            condition=Condition.from_json(condition) if condition else None,
-            node=str(entry["node"]),
-            source=entry["source"],
-            status=entry["status"],
-            problem_types=tuple(str(kind) for kind in entry["problem_types"]),
-            confidence=confidence,
-            origin={"imported_from": file, **({"author": author[:_MAX_WORDS]} if author else {})},
-        )
+        entry = _Entry.model_validate(given)
+        condition = Condition.from_json(entry.condition) if entry.condition else None
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise InvalidDataset(f"{where}: {place}: {fault['msg']}"[:300]) from None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise InvalidDataset(f"{where}: {type(error).__name__}: {str(error)[:200]}") from None
-    if not 0 <= confidence <= 1 or not bullet.node:
-        raise InvalidDataset(f"{where}: a confidence is 0 to 1 and a node has a name")
-    names = (bullet.node, *bullet.problem_types)
-    if len(names) > _MAX_WORDS or max(map(len, names)) > _MAX_WORDS:
-        raise InvalidDataset(f"{where}: its node or its kinds of problem are no short names")
-    rule = bullet.condition.render() if bullet.condition else ""
-    if max(len(bullet.content), len(rule)) > MAX_CONTENT:
+        raise InvalidDataset(f"{where}: condition: {str(error)[:200]}") from None
+    rule = condition.render() if condition else ""
+    if max(len(entry.content), len(rule)) > MAX_CONTENT:
         raise InvalidDataset(
             f"{where}: a bullet and its condition have at most {MAX_CONTENT} characters each"
         )
-    if bullet.source not in get_args(Source) or bullet.status not in get_args(Status):
-        raise InvalidDataset(f"{where}: unknown source or status")
-    return bullet
+    author = str(entry.origin.get("author") or "")[:_MAX_WORDS]
+    origin = {"imported_from": file} | ({"author": author} if author else {})
+    kept = entry.model_dump(exclude={"condition", "origin"})
+    return Bullet(id="", condition=condition, origin=origin, **kept)

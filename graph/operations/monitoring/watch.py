@@ -3,24 +3,20 @@
 Nothing here holds a value of a transaction: an alert names fields, bullets and counts.
 """
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
 
-from acegraph.graph.metrics.stability import (
-    Stability,
-    counts_of_numbers,
-    field_stability,
-    stability,
-)
+from acegraph.graph.metrics.stability import Stability, of_field, of_numbers
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, Bullet, BulletPlaybook
 from acegraph.state.maintenance.activity import Activity, Record, activity_since
-from acegraph.state.maintenance.people.review_queue import waiting
+from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 
 RISK: Final = "risk"
 """The name under which the distribution of risk is reported."""
@@ -53,10 +49,6 @@ class Watch:
     """The population stability index of each field, and of risk, against the training data."""
     alerts: list[Alert]
 
-    def to_json(self) -> dict[str, object]:
-        """The findings by name."""
-        return asdict(self)
-
 
 def watch(
     playbook: BulletPlaybook,
@@ -72,24 +64,6 @@ def watch(
     active = playbook.get_bullets_for_node(node)
     moved = _stabilities(activity, active)
     entries = waiting(playbook)
-    alerts = [
-        Alert("drift", name, f"{name} has moved from the training data: index {one.index:.2f}")
-        for name, one in moved.items()
-        if one.has_moved
-    ]
-    alerts += [alert for bullet in active if (alert := _bad(bullet, activity.records))]
-    if len(entries) > most_waiting:
-        oldest = min(entry.since for entry in entries)[:16]
-        text = (
-            f"{len(entries)} wait for a person, more than {most_waiting}; the oldest since {oldest}"
-        )
-        alerts.append(Alert("queue", "review", text))
-    few = activity.labels * 10 <= activity.labels_before
-    if few and activity.labels_before >= _FEWEST_LABELS and len(activity.live):
-        text = (
-            f"{activity.labels} labels in {days:g} days, {activity.labels_before} in those before"
-        )
-        alerts.append(Alert("labels", "labels", text))
     return Watch(
         len(activity.live),
         len(activity.trained),
@@ -97,8 +71,32 @@ def watch(
         activity.labels_before,
         len(entries),
         {name: one.index for name, one in moved.items()},
-        alerts,
+        [
+            *(
+                Alert("drift", name, f"{name} has moved from the training data: index {one.index}")
+                for name, one in moved.items()
+                if one.has_moved
+            ),
+            *(alert for bullet in active if (alert := _bad(bullet, activity.records))),
+            *_slow(entries, most_waiting),
+            *_silent(activity, days),
+        ],
     )
+
+
+def _slow(entries: list[Waiting], most: int) -> Iterator[Alert]:
+    """An alert for a queue that is too long."""
+    if len(entries) > most:
+        oldest = min(entry.since for entry in entries)[:16]
+        text = f"{len(entries)} wait for a person, more than {most}; the oldest since {oldest}"
+        yield Alert("queue", "review", text)
+
+
+def _silent(activity: Activity, days: float) -> Iterator[Alert]:
+    """An alert for labels that have stopped coming."""
+    now, before = activity.labels, activity.labels_before
+    if now * 10 <= before and before >= _FEWEST_LABELS and len(activity.live):
+        yield Alert("labels", "labels", f"{now} labels in {days:g} days, {before} in those before")
 
 
 def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stability]:
@@ -107,11 +105,11 @@ def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stabilit
     if min(len(trained), len(live)) < _FEWEST:
         return {}
     risks = (np.asarray(log_odds_over(table, active)) for table in (trained, live))
-    moved = {RISK: stability(*counts_of_numbers(*risks))}
+    moved = {RISK: of_numbers(*risks)}
     for name in learnable_fields(trained):
         column = trained.column(name)
         if column is not None:
-            moved[name] = field_stability(column, live.column(name), len(live))
+            moved[name] = of_field(column, live.column(name), len(live))
     return moved
 
 
