@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acegraph.graph.cli.console import Model, ReportFile, announce_models, lasting, takes_groups
+from acegraph.graph.cli.console import Model, ReportFile, announce_models, lasting
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
     check_report,
@@ -29,16 +29,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Splitting:
-    """Options of `compare`: how the rows are split."""
+    """Options of `compare`: how the rows are split.
 
-    train: Annotated[
-        int | None, typer.Option(min=2, help="Training rows per seed. Not given: 40 % of the file.")
-    ] = None
-    test: Annotated[
-        int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
-    ] = None
-    seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1
-    split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random"
+    Options:
+        train: Training rows per seed. Not given: 40 % of the file.
+        test: Test rows per seed. Not given: what is left.
+        seeds: How many splits.
+        split: random, or temporal: learn from before.
+    """
+
+    train: Annotated[int | None, typer.Option(min=2)] = None
+    test: Annotated[int | None, typer.Option(min=2)] = None
+    seeds: Annotated[int, typer.Option(min=1)] = 1
+    split: str = "random"
 
     def of(self, files: list[Path], columns: Columns) -> "list[Split]":
         """The split of each seed; two files are one split."""
@@ -68,31 +71,16 @@ class Splitting:
         return f"one file, split {in_time if self.split == 'temporal' else at_random}"
 
 
-@takes_groups
 def compare(
-    *,
     command: typer.Context,
-    file: Annotated[
-        Path | None, typer.Argument(help="One labelled file, which is split.", show_default=False)
-    ] = None,
-    test_file: Annotated[
-        Path | None,
-        typer.Argument(help="Labelled cases to decide; then all of FILE is learned from."),
-    ] = None,
+    file: Annotated[Path | None, typer.Argument(show_default=False)] = None,
+    test_file: Path | None = None,
+    *,
     columns: Columns,
     splitting: Splitting,
-    against: Annotated[
-        int | None,
-        typer.Option(
-            help="Compare this version of the playbook with today's instead: on FILE, or without "
-            "it on what the version said in shadow."
-        ),
-    ] = None,
+    against: int | None = None,
     model: Model = None,
-    baselines: Annotated[
-        str,
-        typer.Option(help="Other learners on the same rows: plain (of scikit-learn), or none."),
-    ] = "plain",
+    baselines: str = "plain",
     report: ReportFile = None,
 ) -> None:
     """Compare all modes, and other learners, on your own labelled data; or two versions.
@@ -100,6 +88,13 @@ def compare(
     With --playbook mistakes cost what its policy says. False declines are shown by the groups of
     each protected field (--as NAME=protected). Example: acegraph compare cards.csv --label is_fraud
     --train 500 --test 1000 --seeds 5
+
+    Options:
+        file: One labelled file, which is split.
+        test_file: Labelled cases to decide; then all of FILE is learned from.
+        against: Compare this version of the playbook with today's instead: on FILE, or without it
+            on what the version said in shadow.
+        baselines: Other learners on the same rows: plain (of scikit-learn), or none.
     """
     if against is not None:
         _refuse_beside_against(command)

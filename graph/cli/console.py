@@ -4,13 +4,14 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
 
 import typer
 
@@ -65,22 +66,27 @@ ReportFile = Annotated[
 Why = Annotated[str, typer.Option("--why", help="The reason; it is kept.")]
 
 
-def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take its options in groups, each group a dataclass.
+def declared(command: Callable[..., None]) -> Callable[..., None]:
+    """A command as typer reads it: with the help that its docstring has of each parameter.
 
-    Typer reads a signature in which the fields of each group stand in the place of the group. The
-    command gets the groups.
+    What stands before the star is an argument, what stands behind it an option. A parameter may be
+    a group of options, a dataclass, whose fields then stand in its place; the command gets the
+    group.
     """
-    parameters = inspect.signature(command, eval_str=True).parameters.values()
-    groups: dict[str, type] = {
-        parameter.name: parameter.annotation
-        for parameter in parameters
-        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
-    }
-    options: list[inspect.Parameter] = []
-    for parameter in parameters:
-        group = groups.get(parameter.name)
-        options += inspect.signature(group).parameters.values() if group else [parameter]
+    groups: dict[str, type] = {}
+    parameters: list[inspect.Parameter] = []
+    doc, helps = _doc_of(command)
+    for one in inspect.signature(command, eval_str=True).parameters.values():
+        if isinstance(one.annotation, type) and is_dataclass(one.annotation):
+            groups[one.name] = group = one.annotation
+            options = inspect.signature(group, eval_str=True).parameters.values()
+            parameters += [
+                _described(option, _doc_of(group)[1], typer.Option) for option in options
+            ]
+        else:
+            is_option = one.kind is inspect.Parameter.KEYWORD_ONLY
+            kind = typer.Option if is_option else typer.Argument
+            parameters.append(_described(one, helps, kind))
 
     @wraps(command)
     def run(**values: object) -> None:
@@ -88,9 +94,30 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
-    by_name = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
-    run.__dict__["__signature__"] = inspect.Signature(by_name)
+    run.__doc__ = doc
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
     return run
+
+
+def _doc_of(declared: object) -> tuple[str, dict[str, str]]:
+    """What a docstring says of the whole, and of each parameter."""
+    doc, _, listed = (inspect.getdoc(declared) or "").partition("\n\nOptions:\n")
+    entries = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", listed, re.MULTILINE)
+    return doc, {name: " ".join(text.split()) for name, text in entries}
+
+
+def _described(
+    one: inspect.Parameter, helps: Mapping[str, str], kind: Callable[..., Any]
+) -> inspect.Parameter:
+    """A parameter with its help, as typer wants it."""
+    if one.name in helps:
+        plain, told = one.annotation, list[Any]()
+        if get_origin(plain) is Annotated:
+            plain, *told = get_args(plain)
+        info = copy(told[0]) if told else kind()
+        info.help = helps[one.name]
+        one = one.replace(annotation=Annotated[plain, info])
+    return one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
 
 
 def announce_models(agent: str | None = None) -> None:

@@ -25,36 +25,25 @@ _ROWS_TRIED: Final = 200
 
 @dataclass(frozen=True)
 class Columns:
-    """Options of several commands: which columns of a labelled file hold what."""
+    """Options of several commands: which columns of a labelled file hold what.
 
-    label: Annotated[
-        str | None, typer.Option(help="Column or key of the right answer (else: answer).")
-    ] = None
-    text: Annotated[
-        str | None,
-        typer.Option(
-            help="Column or key of the transaction's text (query if neither is given); with "
-            "--label alone, all other columns are its fields."
-        ),
-    ] = None
-    positive: Annotated[
-        str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
-    ] = None
-    declared: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--as",
-            metavar="NAME=WHAT",
-            help="What a column is, where the guess is wrong: a kind (number, flag, category, "
-            "time, text), a role (id of the row, amount, protected, ignored, ...), hidden (not "
-            "stored) or whom it names (customer, card, device, merchant: their earlier rows are "
-            "counted). Again for each column.",
-        ),
-    ] = None
-    task: Annotated[
-        Path | None,
-        typer.Option(help="A task.json that says what the columns are; nothing is guessed then."),
-    ] = None
+    Options:
+        label: Column or key of the right answer (else: answer).
+        text: Column or key of the transaction's text (query if neither is given); with --label
+            alone, all other columns are its fields.
+        positive: The label that means fraud, unless it is a usual word or 1.
+        declared: What a column is, where the guess is wrong: a kind (number, flag, category, time,
+            text), a role (id of the row, amount, protected, ignored, ...), hidden (not stored) or
+            whom it names (customer, card, device, merchant: their earlier rows are counted). Again
+            for each column.
+        task: A task.json that says what the columns are; nothing is guessed then.
+    """
+
+    label: str | None = None
+    text: str | None = None
+    positive: str | None = None
+    declared: Annotated[list[str] | None, typer.Option("--as", metavar="NAME=WHAT")] = None
+    task: Path | None = None
 
     @property
     def layout(self) -> "FileLayout":

@@ -18,7 +18,6 @@ from acegraph.graph.cli.console import (
     may_exist,
     playbook_url,
     shown,
-    takes_groups,
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
@@ -59,26 +58,25 @@ _EMPTY_IS_NO_LABEL: Final = (
 )
 
 
-@takes_groups
 def train(
-    file: Annotated[
-        Path, typer.Argument(help="Labelled cases: JSON list, JSON lines, CSV, Parquet.")
-    ],
+    file: Path,
+    *,
     columns: Columns,
-    concurrency: Annotated[
-        int,
-        typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
-    ] = 1,
-    max_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more calls to language models.")
-    ] = None,
-    online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False,
+    concurrency: Annotated[int, typer.Option(min=1)] = 1,
+    max_calls: Annotated[int | None, typer.Option(min=1)] = None,
+    online: bool = False,
     model: Model = None,
 ) -> None:
     """Learn bullets from a labelled file into a playbook.
 
     Ctrl-C ends it; what was learned until then is kept. Example: acegraph train cards.csv --label
     is_fraud
+
+    Options:
+        file: Labelled cases: JSON list, JSON lines, CSV, Parquet.
+        concurrency: Cases under way at once; worth it where language models answer.
+        max_calls: Stop before more calls to language models.
+        online: Learn as a stream instead of as history.
     """
     context, limits = AceContext(agent_model=model), (concurrency, max_calls)
     announce_models(model)
@@ -303,21 +301,12 @@ def _why_nothing(report: "TrainingReport", unlabelled: int) -> str:
 
 
 def demo(
-    write: Annotated[
-        Path | None,
-        typer.Option(help="Write the payments to this CSV instead; it must not exist."),
-    ] = None,
-    rows: Annotated[
-        int,
-        typer.Option(min=2, help="How many payments; 40 % of them are learned from."),
-    ] = 1000,
-    fraud_rate: Annotated[
-        float, typer.Option(min=0, max=1, help="With --write: the share of fraud.")
-    ] = 0.5,
-    seed: Annotated[
-        int, typer.Option(min=0, help="With --write: another one gives other payments.")
-    ] = 0,
-    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1,
+    *,
+    write: Path | None = None,
+    rows: Annotated[int, typer.Option(min=2)] = 1000,
+    fraud_rate: Annotated[float, typer.Option(min=0, max=1)] = 0.5,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    seeds: Annotated[int, typer.Option(min=1)] = 1,
     report: ReportFile = None,
 ) -> None:
     """Learn on generated transactions, then decide a held-out stream in every mode.
@@ -325,6 +314,13 @@ def demo(
     Prints all modes beside plain learners on the same rows and the best attainable, ranking and
     money, and the bullets that were learned. Needs no key and no network. Example: acegraph demo
     --write payments.csv
+
+    Options:
+        write: Write the payments to this CSV instead; it must not exist.
+        rows: How many payments; 40 % of them are learned from.
+        fraud_rate: With --write: the share of fraud.
+        seed: With --write: another one gives other payments.
+        seeds: How many independent worlds to average.
     """
     if write is not None:
         from acegraph.graph.data.synthetic import write_sample

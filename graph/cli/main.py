@@ -95,12 +95,12 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel)(console.declared(command))
 playbook_app = typer.Typer(
     cls=Group, help="Look at a playbook and its versions, and change it.", no_args_is_help=True
 )
 for name, command in playbook.COMMANDS.items():
-    playbook_app.command(name)(command)
+    playbook_app.command(name)(console.declared(command))
 app.add_typer(playbook_app, name="playbook", rich_help_panel="Keep")
 
 

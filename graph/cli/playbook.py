@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 
 def list_bullets(
-    bullet_id: Annotated[
-        str | None,
-        typer.Argument(metavar="[ID]", help="One bullet, as b7: where it came from, its evidence."),
-    ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Retired bullets too.")] = False,
+    bullet_id: Annotated[str | None, typer.Argument(metavar="[ID]")] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--all")] = False,
 ) -> None:
     """List the bullets with their records, or show one with its evidence and its history.
 
     Example: acegraph playbook list b7
+
+    Options:
+        bullet_id: One bullet, as b7: where it came from, its evidence.
+        everything: Retired bullets too.
     """
     from acegraph.graph.cli.tables import bullet_table
     from acegraph.graph.experiments.bullet_report import bullet_json
@@ -78,14 +80,16 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def set_status(
-    bullet_id: Annotated[str, typer.Argument(metavar="ID", help="A bullet, as b7.")],
-    status: Annotated[str, typer.Argument(help="active or retired.")],
-    why: Why = "",
+    bullet_id: Annotated[str, typer.Argument(metavar="ID")], status: str, *, why: Why = ""
 ) -> None:
     """Switch a bullet off, or on again; it stays in the playbook.
 
     One that declines acts again at once, and a second person is shown it; any other waits for a
     second person. Example: acegraph playbook set b7 retired --why "the shop has closed"
+
+    Options:
+        bullet_id: A bullet, as b7.
+        status: active or retired.
     """
     from acegraph.graph.operations.review import switch
 
@@ -101,12 +105,13 @@ def set_status(
     )
 
 
-def add_bullets(
-    file: Annotated[Path, typer.Argument(help="A JSON file written by export.")],
-) -> None:
+def add_bullets(file: Path) -> None:
     """Merge exported bullets into a playbook; duplicates are refused, counters start at zero.
 
     Example: acegraph playbook add book.json
+
+    Options:
+        file: A JSON file written by export.
     """
     from acegraph.graph.operations.transfer import merge_bullets, read_bullets
 
@@ -121,15 +126,14 @@ def add_bullets(
     )
 
 
-def show_history(
-    before: Annotated[
-        int | None, typer.Argument(help="A version: what has changed since it.")
-    ] = None,
-    after: Annotated[int | None, typer.Argument(help="Another one, instead of the newest.")] = None,
-) -> None:
+def show_history(before: int | None = None, after: int | None = None) -> None:
     """Every change: its version, when, what, why and who; or what differs between two versions.
 
     Example: acegraph playbook history 3 5
+
+    Options:
+        before: A version: what has changed since it.
+        after: Another one, instead of the newest.
     """
     from acegraph.graph.cli.tables import difference_table, history_table
     from acegraph.state import diff
@@ -149,13 +153,13 @@ def show_history(
     )
 
 
-def roll_back(
-    version: Annotated[int, typer.Argument(help="The version to go back to (see history).")],
-    why: Why = "",
-) -> None:
+def roll_back(version: int, *, why: Why = "") -> None:
     """Make the bullets those of an earlier version; counters stay. Can be rolled back itself.
 
     Example: acegraph playbook rollback 3 --why "the rules of Friday decline too much"
+
+    Options:
+        version: The version to go back to (see history).
     """
     from acegraph.graph.cli.tables import difference_table
     from acegraph.state import rollback
@@ -181,25 +185,25 @@ def _difference_json(difference: "Difference") -> dict[str, object]:
 
 
 def purge_suspect(
-    source: Annotated[
-        str | None,
-        typer.Option(help="Of labels (chargeback, feedback, ...) or an imported file's name."),
-    ] = None,
-    entity: Annotated[
-        list[str] | None,
-        typer.Option(help="FIELD=VALUE: the labels of one customer or merchant. Repeatable."),
-    ] = None,
-    author: Annotated[
-        str | None, typer.Option(help="The bullets that this model wrote; labels stay.")
-    ] = None,
-    since: Annotated[str | None, typer.Option(help="Labels known from then on (ISO 8601).")] = None,
-    until: Annotated[str | None, typer.Option(help="Labels known before then (ISO 8601).")] = None,
+    *,
+    source: str | None = None,
+    entity: list[str] | None = None,
+    author: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
     dry_run: DryRun = False,
 ) -> None:
     """Take back labels, what they moved and the bullets from them; fit the rest again.
 
     By source, entities, time, or several of them together; or by the author of bullets. Example:
     acegraph playbook purge --source feedback --dry-run
+
+    Options:
+        source: Of labels (chargeback, feedback, ...) or an imported file's name.
+        entity: FIELD=VALUE: the labels of one customer or merchant. Repeatable.
+        author: The bullets that this model wrote; labels stay.
+        since: Labels known from then on (ISO 8601).
+        until: Labels known before then (ISO 8601).
     """
     from acegraph.graph.operations.learning.purge import purge
 
@@ -218,23 +222,23 @@ def purge_suspect(
 
 
 def export(
-    file: Annotated[
-        Path | None, typer.Argument(help="The file to write; SQL may also be printed.")
-    ] = None,
+    file: Path | None = None,
     *,
-    to: Annotated[str, typer.Option(help="json, which add reads again, or sql.")] = "json",
-    dialect: Annotated[
-        str, typer.Option(help="Whose SQL: duckdb, postgres, snowflake, bigquery, and others.")
-    ] = "duckdb",
-    ids: Annotated[
-        str | None, typer.Option("--id", help="The column of row ids, which the query keeps.")
-    ] = None,
+    to: str = "json",
+    dialect: str = "duckdb",
+    ids: Annotated[str | None, typer.Option("--id")] = None,
 ) -> None:
     """Write all bullets to a new JSON file, or the decision of the playbook as SQL.
 
     The query has the columns that the playbook knows, and points, risk and decision of each row.
     Texts are compared as they are written. Example: acegraph playbook export --to sql --dialect
     snowflake
+
+    Options:
+        file: The file to write; SQL may also be printed.
+        to: json, which add reads again, or sql.
+        dialect: Whose SQL: duckdb, postgres, snowflake, bigquery, and others.
+        ids: The column of row ids, which the query keeps.
     """
     with lasting(must_exist=True) as book:
         match to:

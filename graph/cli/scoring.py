@@ -21,32 +21,23 @@ def need_tables() -> None:
 
 
 def score(
-    table: Annotated[
-        str,
-        typer.Argument(
-            help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
-            "quotes, as 'days/*.parquet'."
-        ),
-    ],
-    out: Annotated[
-        str | None,
-        typer.Option(help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz."),
-    ] = None,
-    ids: Annotated[
-        str | None, typer.Option("--id", help="The column of row ids; else rows are numbered.")
-    ] = None,
+    table: str,
     *,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            help="Decide without columns that bullets test; rows that depend on them stay "
-            "undecided."
-        ),
-    ] = False,
+    out: str | None = None,
+    ids: Annotated[str | None, typer.Option("--id")] = None,
+    allow_missing: bool = False,
 ) -> None:
     """Decide every row of a table, with all bullets that hold.
 
     Example: acegraph score payments.parquet --out decisions.parquet
+
+    Options:
+        table: A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in
+            quotes, as 'days/*.parquet'.
+        out: Where to write the decisions: .parquet, .csv or .jsonl, also .gz.
+        ids: The column of row ids; else rows are numbered.
+        allow_missing: Decide without columns that bullets test; rows that depend on them stay
+            undecided.
     """
     need_tables()
     from acegraph.graph.tables.score import score_files
@@ -71,27 +62,12 @@ def score(
 
 
 def backtest(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="A rule in quotes ('DECLINE when amount >= 900'), a bullet (b7), or a file with a "
-            "rule on each line."
-        ),
-    ],
-    table: Annotated[
-        str | None,
-        typer.Argument(help="Past payments, as for score; none for a bullet in prose."),
-    ] = None,
+    what: str,
+    table: str | None = None,
     *,
-    label: Annotated[
-        str | None, typer.Option(help="The column of the right answer; else only fires count.")
-    ] = None,
-    positive: Annotated[
-        str | None, typer.Option(help="The label that means fraud, if it is no usual word.")
-    ] = None,
-    max_calls: Annotated[
-        int, typer.Option(min=1, help="For prose: stop before more calls to language models.")
-    ] = 200,
+    label: str | None = None,
+    positive: str | None = None,
+    max_calls: Annotated[int, typer.Option(min=1)] = 200,
     model: Model = None,
 ) -> None:
     """Try a rule or a bullet on past payments.
@@ -99,6 +75,14 @@ def backtest(
     A bullet in prose is tried without a table: a model decides the playbook's labelled cases with
     it and without it. Example: acegraph backtest "DECLINE when amount >= 900 and hour < 6" p.csv
     --label is_fraud
+
+    Options:
+        what: A rule in quotes ('DECLINE when amount >= 900'), a bullet (b7), or a file with a rule
+            on each line.
+        table: Past payments, as for score; none for a bullet in prose.
+        label: The column of the right answer; else only fires count.
+        positive: The label that means fraud, if it is no usual word.
+        max_calls: For prose: stop before more calls to language models.
     """
     if table is None:
         _try_prose(what, max_calls, model)

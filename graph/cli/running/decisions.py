@@ -39,24 +39,24 @@ _FEW: Final = 5
 
 
 def decide(
-    transaction: Annotated[
-        str,
-        typer.Argument(help="Text, a JSON object of fields, or - to read it from standard input."),
-    ],
-    truth: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
-    decision_id: Annotated[
-        str | None, typer.Option("--id", help="Your id for the decision.")
-    ] = None,
-    mode: Annotated[
-        str, typer.Option(help="vanilla, offline_online or online.")
-    ] = "offline_online",
+    transaction: str,
     *,
+    truth: str | None = None,
+    decision_id: Annotated[str | None, typer.Option("--id")] = None,
+    mode: str = "offline_online",
     model: Model = None,
-    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
+    learn: bool = True,
 ) -> None:
     """Decide on one transaction with the bullets of a playbook. Exits with 3 if undecided.
 
     Example: acegraph decide '{"amount": 40, "hour": 3}' --id order-1
+
+    Options:
+        transaction: Text, a JSON object of fields, or - to read it from standard input.
+        truth: The right answer, where it is known.
+        decision_id: Your id for the decision.
+        mode: vanilla, offline_online or online.
+        learn: Move counters and learn from a mistake.
     """
     from acegraph.graph.build import create_ace_graph
 
@@ -92,26 +92,26 @@ def _decision_in_words(result: "AceOutput", task: "Task", context: AceContext) -
 
 
 def feedback(
-    decision_id: Annotated[
-        str | None, typer.Argument(help="The id of a stored decision.", show_default=False)
-    ] = None,
-    label: Annotated[
-        str | None, typer.Argument(help="Its right answer: APPROVE or DECLINE.", show_default=False)
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            help="A CSV instead, also .gz, or - for standard input: decision_id, label and, if you "
-            "like, source and at."
-        ),
-    ] = None,
-    source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
-    at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
-    learn: Annotated[bool, typer.Option(help="Learn from mistakes of a file at once.")] = True,
+    decision_id: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    label: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    *,
+    file: Path | None = None,
+    source: str = "feedback",
+    at: str = "",
+    learn: bool = True,
 ) -> None:
     """Say, or correct, the right answer of past decisions; mistakes are learned from.
 
     Example: acegraph feedback --file chargebacks.csv --source chargeback
+
+    Options:
+        decision_id: The id of a stored decision.
+        label: Its right answer: APPROVE or DECLINE.
+        file: A CSV instead, also .gz, or - for standard input: decision_id, label and, if you like,
+            source and at.
+        source: Who says so.
+        at: Since when it is known (ISO 8601); else now.
+        learn: Learn from mistakes of a file at once.
     """
     match decision_id, label, file:
         case str(), str(), None:

@@ -14,7 +14,6 @@ from acegraph.graph.cli.console import (
     parse_transaction,
     place_of,
     playbook_url,
-    takes_groups,
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import print_json, say, tell
@@ -27,26 +26,22 @@ if TYPE_CHECKING:
     from acegraph.state.maintenance.label_coverage import Coverage
 
 
-@takes_groups
 def read(
-    given: Annotated[
-        str | None,
-        typer.Argument(help="A text, a JSON object, or a labelled file; else the playbook itself."),
-    ] = None,
+    given: str | None = None,
     *,
     columns: Columns,
-    to: Annotated[
-        str | None,
-        typer.Option(help="Write what the playbook expects as a JSON Schema (json-schema)."),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write what the columns are to a task.json.")
-    ] = None,
+    to: str | None = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o")] = None,
 ) -> None:
     """Show what the reader makes of a transaction or a file; of neither: what a playbook expects.
 
     A payment without a required field may stay undecided. Example: acegraph read cards.csv --label
     is_fraud
+
+    Options:
+        given: A text, a JSON object, or a labelled file; else the playbook itself.
+        to: Write what the playbook expects as a JSON Schema (json-schema).
+        out: Write what the columns are to a task.json.
     """
     if given is None:
         _say_expected(to)
@@ -132,15 +127,14 @@ def _names_a_file(text: str) -> bool:
         return False
 
 
-def doctor(
-    calls: Annotated[
-        bool, typer.Option(help="Ask each model for one word; costs a few tokens.")
-    ] = True,
-) -> None:
+def doctor(*, calls: bool = True) -> None:
     """Say which models and which database would be used, and what is wrong with them.
 
     Exits with 1 where there is a problem. At another place than the default a playbook must exist.
     Example: acegraph doctor --no-calls
+
+    Options:
+        calls: Ask each model for one word; costs a few tokens.
     """
     from acegraph.graph.operations.monitoring.doctor import (
         database_findings,
@@ -163,13 +157,14 @@ def doctor(
         raise typer.Exit(1)
 
 
-def monitor(
-    days: Annotated[float, typer.Option(min=0.01, help="How many days to look back.")] = 7.0,
-) -> None:
+def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
     """Say what changed in the last days: drift, bullets that turned bad, queues, labels.
 
     Exits with 1 where somebody should look. Run it every hour or day, for instance by cron.
     Example: acegraph monitor --days 1 --json
+
+    Options:
+        days: How many days to look back.
     """
     from acegraph.graph.operations.monitoring.watch import watch
     from acegraph.state.maintenance.label_coverage import label_coverage

@@ -40,12 +40,13 @@ def verify() -> None:
         raise typer.Exit(1)
 
 
-def replay(
-    decision_id: Annotated[str, typer.Argument(help="The id of a stored decision.")],
-) -> None:
+def replay(decision_id: str) -> None:
     """Select again as a past decision did, and say what would be decided today.
 
     Example: acegraph replay order-1
+
+    Options:
+        decision_id: The id of a stored decision.
     """
     from acegraph.graph.operations.replay import replay as run_replay
 
@@ -63,14 +64,16 @@ def replay(
 
 
 def copy(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="A playbook: a file, or a URL.")],
-    target: Annotated[
-        str, typer.Argument(metavar="TO", help="A file that does not exist, or an empty database.")
-    ],
+    source: Annotated[str, typer.Argument(metavar="FROM")],
+    target: Annotated[str, typer.Argument(metavar="TO")],
 ) -> None:
     """Copy a playbook with its ledger while others go on working, and verify the copy.
 
     It backs up and brings back. Example: acegraph copy ace.db backup.db
+
+    Options:
+        source: A playbook: a file, or a URL.
+        target: A file that does not exist, or an empty database.
     """
     from acegraph.state.maintenance.backup import copy as write
 
@@ -94,16 +97,10 @@ def _damage(url: str) -> list[str]:
 
 
 def erase(
-    decision: Annotated[
-        list[str] | None, typer.Option(help="The id of a decision; may be given several times.")
-    ] = None,
-    entity: Annotated[
-        str | None, typer.Option(help="FIELD=VALUE: all transactions whose field has this value.")
-    ] = None,
-    before: Annotated[
-        str | None,
-        typer.Option(help="All decisions made before this time: ISO 8601, or as 90d."),
-    ] = None,
+    *,
+    decision: list[str] | None = None,
+    entity: str | None = None,
+    before: str | None = None,
     dry_run: DryRun = False,
 ) -> None:
     """Erase text and fields of transactions, or decisions that are too old; counters stay.
@@ -112,6 +109,11 @@ def erase(
     A decision from before a time goes with its case and its label: it can be neither judged nor
     replayed any more. Copies, exports and your checkpoints are yours to clean. Example: acegraph
     erase --entity customer_id=C-1
+
+    Options:
+        decision: The id of a decision; may be given several times.
+        entity: FIELD=VALUE: all transactions whose field has this value.
+        before: All decisions made before this time: ISO 8601, or as 90d.
     """
     from acegraph.state import erase as remove
 

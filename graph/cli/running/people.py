@@ -25,21 +25,21 @@ _WIDTH: Final = 96
 
 
 def review(
-    item: Annotated[
-        str | None,
-        typer.Argument(help="A decision id or a bullet id to answer.", show_default=False),
-    ] = None,
-    verdict: Annotated[str | None, typer.Option(help="On a decision: APPROVE or DECLINE.")] = None,
-    approve: Annotated[
-        bool | None,
-        typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
-    ] = None,
+    item: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    *,
+    verdict: str | None = None,
+    approve: Annotated[bool | None, typer.Option("--approve/--reject")] = None,
     why: Why = "",
 ) -> None:
     """List what waits for a person, or answer one of it.
 
     Examples: acegraph review order-1 --verdict DECLINE --who ann --why "the customer denies it";
     acegraph review b7 --approve --who bob --why "checked against last month".
+
+    Options:
+        item: A decision id or a bullet id to answer.
+        verdict: On a decision: APPROVE or DECLINE.
+        approve: On a bullet: let it act, or retire it.
     """
     with lasting(must_exist=True) as book:
         match item, verdict, approve:
@@ -127,22 +127,19 @@ def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) 
 
 
 def policy(
-    changes: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[NAME=VALUE]...",
-            help="As explore=0.02 or costs=missed_fraud=1,false_decline=0.1; NAME= takes it back.",
-        ),
-    ] = None,
-    approve: Annotated[
-        bool, typer.Option("--approve", help="Approve the change that waits.")
-    ] = False,
+    changes: Annotated[list[str] | None, typer.Argument(metavar="[NAME=VALUE]...")] = None,
+    *,
+    approve: Annotated[bool, typer.Option("--approve")] = False,
     why: Why = "",
 ) -> None:
     """Show what is wanted of decisions, propose a change of it, or approve one.
 
     What accepts more risk waits for a second person; what accepts less acts at once. Example:
     acegraph policy explore=0.02 --why "labels of declined payments" --who ann
+
+    Options:
+        changes: As explore=0.02 or costs=missed_fraud=1,false_decline=0.1; NAME= takes it back.
+        approve: Approve the change that waits.
     """
     from acegraph.graph.operations.policies import approve_policy, propose
 
@@ -200,21 +197,20 @@ def _words(value: object) -> str:
 
 
 def users(
-    name: Annotated[
-        str | None, typer.Argument(help="Letters, digits, - or _; none: list the users.")
-    ] = None,
-    role: Annotated[
-        str, typer.Option(help="viewer, analyst, approver or administrator.")
-    ] = "viewer",
-    remove: Annotated[
-        bool,
-        typer.Option("--remove", help="Remove the user; the token is refused from then on."),
-    ] = False,
+    name: str | None = None,
+    *,
+    role: str = "viewer",
+    remove: Annotated[bool, typer.Option("--remove")] = False,
 ) -> None:
     """List the users of the service; add one, give one another role and token, or remove one.
 
     The token is printed once; only a hash of it is stored. Example: acegraph users ann --role
     administrator
+
+    Options:
+        name: Letters, digits, - or _; none: list the users.
+        role: viewer, analyst, approver or administrator.
+        remove: Remove the user; the token is refused from then on.
     """
     from acegraph.state.maintenance.people.users import add_user, remove_user
     from acegraph.state.maintenance.people.users import users as known_users

@@ -26,32 +26,27 @@ _DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[de
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")
-    ] = 1,
-    without_users: Annotated[
-        bool,
-        typer.Option("--without-users", help="Ask for no token; only for this machine's address."),
-    ] = False,
-    stdin: Annotated[
-        bool,
-        typer.Option(
-            "--stdin",
-            help="Answer JSON lines of standard input instead, each after its commit: "
-            '{"transaction": ..., "decision_id": ...} or {"decision_id": ..., "label": ...}.',
-        ),
-    ] = False,
     *,
-    learn: Annotated[
-        bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
-    ] = True,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(min=1)] = 1,
+    without_users: Annotated[bool, typer.Option("--without-users")] = False,
+    stdin: Annotated[bool, typer.Option("--stdin")] = False,
+    learn: bool = True,
 ) -> None:
     """Serve decisions, labels, review and the playbook over HTTP; or answer lines.
 
     What comes again counts once. GET /openapi.json describes the paths. Example: acegraph users ann
     --role administrator; acegraph serve
+
+    Options:
+        host: The address to listen on.
+        port: The port to listen on.
+        workers: Processes; more than one needs PostgreSQL.
+        without_users: Ask for no token; only for this machine's address.
+        stdin: Answer JSON lines of standard input instead, each after its commit: {"transaction":
+            ..., "decision_id": ...} or {"decision_id": ..., "label": ...}.
+        learn: Count decisions, and learn from labels that prove one wrong.
     """
     if stdin:
         with lasting() as book:
@@ -109,15 +104,16 @@ def _has_desk() -> bool:
 
 
 def desk(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any that is free.")
-    ] = 8765,
-    browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
+    *, port: Annotated[int, typer.Option(min=0, max=65535)] = 8765, browser: bool = True
 ) -> None:
     """Open the desk: pages to look at a playbook, try rules, review payments and go back.
 
     It listens on this machine only, and prints an address that lets one person in, once. Others log
     in with their tokens (acegraph users NAME). Example: acegraph desk --who ann
+
+    Options:
+        port: The port to listen on; 0: any that is free.
+        browser: Open the address in a browser.
     """
     if not _has_desk() or not all(map(find_spec, ("uvicorn", "starlette"))):
         raise InvalidSettings(_DESK)

@@ -4,9 +4,7 @@ import os
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Final
-
-import typer
+from typing import Final
 
 from acegraph.graph.cli.printing import say, warn
 from acegraph.state import InvalidSettings
@@ -52,13 +50,14 @@ SETTING_NAMES: Final = frozenset(re.findall(r"\bACE_\w+", SETTINGS))
 """The variables of the environment that are read somewhere, besides those of OpenAI."""
 
 
-def init(
-    folder: Annotated[Path, typer.Argument(help="Where to write; it is made if missing.")] = Path(),
-) -> None:
+def init(folder: Path = Path()) -> None:
     """Write langgraph.json and .env into a folder; files that are there stay as they are.
 
     Then `langgraph dev` starts LangGraph Studio there, and the command line reads .env. Example:
     acegraph init shop
+
+    Options:
+        folder: Where to write; it is made if missing.
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidSettings(f"{folder} is not a folder")
