@@ -158,18 +158,6 @@ def output_of(state: AceState) -> AceOutput:
     return cast(AceOutput, {name: state.get(name) for name in AceOutput.__annotations__})
 
 
-def build_learning_graph(parts: Parts) -> AceGraph:
-    """The learning branch alone, for a worker that learns what runs have left in the queue."""
-    graph = _Builder(AceState, context_schema=AceContext)
-    graph.default_name = f"{parts.name}_learning"
-    for step in learning_steps(parts):
-        graph.add_node(step.step, step)
-    graph.add_edge(START, "reflector")
-    graph.add_edge("reflector", "curator")
-    graph.add_edge("curator", END)
-    return graph
-
-
 def add_review(graph: AceGraph, parts: Parts) -> None:
     """The end of the picture where a person answers after the judge and after the curator.
 

@@ -8,23 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from acegraph.graph.data.csv_files import read_sheet, read_text
+from acegraph.graph.operations.learning.background import learn_from, settings_of
 from acegraph.nodes.curator.curator import Curation, Curator
-from acegraph.nodes.curator.node import curate_lesson
-from acegraph.nodes.reflector.custom import (
-    Reflecting,
-    ReflectorLike,
-    as_reflector,
-    induces_rules,
-)
-from acegraph.nodes.reflector.node import reflect_on
-from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.nodes.selector.node import understand
-from acegraph.state import AceContext, BulletPlaybook, Label, Transaction
+from acegraph.nodes.reflector.custom import ReflectorLike, as_reflector
+from acegraph.state import BulletPlaybook, Label
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
-from acegraph.state.run.lesson import Lesson
-from acegraph.state.run.modes import settle
-from acegraph.state.run.schema import RunSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values.times import as_past
@@ -32,7 +20,6 @@ from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import (
     ANALYST,
     JUDGE,
-    UNDECIDED,
     Verdict,
     folded_source,
     is_absence,
@@ -41,6 +28,12 @@ from acegraph.state.values.verdict import (
 
 logger = logging.getLogger(__name__)
 
+_PROVES_NOTHING: Final = (
+    "was not approved: that no chargeback came proves nothing; no label written"
+)
+_TOO_YOUNG: Final = (
+    "to call it honest; no label written, send it again when it is old enough (mature_days)"
+)
 _BATCH: Final = 2_000
 """Labels written in one database transaction; it locks other writers out only for a moment."""
 
@@ -106,22 +99,20 @@ def feedback(
     answer = Label(parse_verdict(playbook.task().stored(label)), source, as_past(at) if at else "")
     recorded = playbook.label(decision_id, answer, learn=True)
     if recorded.missing:
-        raise InvalidInput(
-            f"{decision_id} was not approved: that no chargeback came proves nothing; no label "
-            "written"
-        )
+        raise InvalidInput(f"{decision_id} {_PROVES_NOTHING}")
     if recorded.too_young:
-        raise InvalidInput(
-            f"{decision_id} is too young for {source!r} to call it honest; no label written, "
-            "send it again when it is old enough (mature_days)"
-        )
+        raise InvalidInput(f"{decision_id} is too young for {source!r} {_TOO_YOUNG}")
+    waits = recorded.is_lesson and _waits(playbook, decision_id)
     curation = None
-    if recorded.is_lesson:
-        curation = _learn(playbook, decision_id, as_reflector(reflector), curator or Curator())
-    logger.debug("1 label: %d changed", recorded.label_changed)
-    waits = recorded.is_lesson and curation is None
+    if recorded.is_lesson and not waits:
+        curation = learn_from(playbook, decision_id, as_reflector(reflector), curator or Curator())
     changed, is_correct = recorded.label_changed, recorded.is_correct
     return Feedback(recorded.decision, is_correct, changed, curation, waits)
+
+
+def _waits(playbook: BulletPlaybook, decision_id: str) -> bool:
+    """Whether a lesson was queued with its label."""
+    return bool(settings_of(playbook, decision_id).get("learn_later"))
 
 
 def feedback_many(
@@ -153,12 +144,14 @@ def feedback_many(
             report.too_young += recorded.too_young
             is_ignored = recorded.missing or recorded.too_young
             report.wrong += not is_ignored and recorded.is_correct is False
-            if learn and recorded.is_lesson:
-                curation = _learn(playbook, decision_id, reflecting, curating)
-                if curation is None:
-                    report.waiting += 1
-                elif curation.bullet_id is not None:
-                    report.bullets_added.append(curation.bullet_id)
+            if not learn or not recorded.is_lesson:
+                continue
+            if _waits(playbook, decision_id):
+                report.waiting += 1
+                continue
+            curation = learn_from(playbook, decision_id, reflecting, curating)
+            if curation.bullet_id is not None:
+                report.bullets_added.append(curation.bullet_id)
     ignored = report.missing + report.too_young
     counts = (report.labels, report.changed, report.wrong, ignored, len(report.unknown))
     text = "%d labels: %d changed, %d wrong decisions, %d ignored, %d unknown; %d bullets added"
@@ -221,35 +214,3 @@ def check_names(
         raise InvalidInput(f"unknown: {', '.join(unknown)[:100]}; known are {', '.join(known)}")
     if missing := [name for name in needed if item.get(name) is None]:
         raise InvalidInput(f"{', '.join(missing)} is wanted")
-
-
-def _leaves_open(playbook: BulletPlaybook, settings: RunSettings, transaction: Transaction) -> bool:
-    """Whether prior and rules cannot decide a case."""
-    understood = understand(transaction, playbook, settings, "")
-    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
-    return bool(Ruleset.of(playbook, settings).decide(understood.fields, doubts).undecided)
-
-
-def _learn(
-    playbook: BulletPlaybook, decision_id: str, reflector: Reflecting, curator: Curator
-) -> Curation | None:
-    """What is learned from a decision now; None if it was queued with its label."""
-    stored = playbook.decision(decision_id)
-    settings = stored["settings"] or settle(playbook, AceContext(node=stored["node"]))
-    transaction = Transaction(stored["text"], stored["fields"])
-    if settings.get("learn_later"):
-        return None
-    if stored["decision"] is None and not _leaves_open(playbook, settings, transaction):
-        return Curation("refused", "what is known decides it: the agent failed, or it was learned")
-    lesson = Lesson(
-        decision_id=decision_id,
-        transaction=transaction,
-        decision=stored["decision"] or UNDECIDED,
-        correct=stored["label"],
-        reasons=stored["reasons"] or [],
-        settings=settings,
-        label_source=stored["label_source"],
-    )
-    reflection = finish(reflect_on(lesson, reflector, playbook, BLOCKING))
-    refines = induces_rules(reflector, lesson.settings["reflector_model"])
-    return curate_lesson(lesson, reflection, curator, playbook, refines=refines)

@@ -46,7 +46,7 @@ def test_a_wrong_decision_asks_as_often_as_a_right_one(server: OpenAIServer) -> 
     result = graph.invoke(GIVEN)
     assert (result["verdict"], result["new_bullet"], len(server.chats)) == ("wrong", None, 1)
     assert playbook.waiting_lessons() == ["d"]
-    report = learn_waiting(**parts)
+    report = learn_waiting(playbook, reflector=parts["reflector"])
     assert (report.lessons, len(server.chats), playbook.waiting_lessons()) == (1, 2, [])
     assert playbook.decision("d")["lesson"]["bullet_id"] == "b1"
     graph.invoke(GIVEN)  # sent again
@@ -96,7 +96,7 @@ def test_a_label_that_comes_later_queues_the_lesson(server: OpenAIServer) -> Non
     assert feedback_many(playbook, labels).waiting == 2
     assert feedback_many(playbook, [("f", Label("DECLINE"))], learn=False).waiting == 0
     assert (playbook.waiting_lessons(), len(server.chats)) == (["d", "e"], 3)
-    assert learn_waiting(**parts).lessons == 2
+    assert learn_waiting(playbook, reflector=parts["reflector"]).lessons == 2
     assert not feedback(playbook, "d", "DECLINE").waits
     assert playbook.waiting_lessons() == []
 

@@ -1,8 +1,8 @@
-"""Learn in the background: the lessons that runs with `learn_later` have left in the queue.
+"""Learn from stored decisions: at once when a label comes, or in the background from the queue.
 
-Such a run ends when its decision is judged and recorded. A worker then runs the reflector and the
-curator on it, the same nodes as in the graph, in the order of the decisions. A lesson leaves the
-queue in the write that stores what was learned, so it is learned once, whoever is killed.
+A run with `learn_later` ends when its decision is judged and recorded, and leaves its lesson in the
+queue. A lesson leaves the queue in the write that stores what was learned, so it is learned once,
+whoever is killed.
 """
 
 from __future__ import annotations
@@ -10,14 +10,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Unpack, cast
 
-from acegraph.graph.build import Collaborators, build_learning_graph, gather_parts
-from acegraph.state import AceContext, AceState, UnknownDecision
+from acegraph.nodes.curator.curator import Curation, Curator
+from acegraph.nodes.curator.node import curate_lesson
+from acegraph.nodes.reflector.custom import (
+    Reflecting,
+    ReflectorLike,
+    as_reflector,
+    induces_rules,
+)
+from acegraph.nodes.reflector.node import reflect_on
+from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.runtime.sync_async import BLOCKING, finish
+from acegraph.nodes.selector.node import understand
+from acegraph.state import AceContext, BulletPlaybook, ModelError, Transaction, UnknownDecision
+from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.modes import settle
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
+from acegraph.state.run.schema import RunSettings
+from acegraph.state.values.verdict import UNDECIDED
 
 logger = logging.getLogger(__name__)
 
@@ -38,67 +48,80 @@ class LearnedLessons:
 def learn_waiting(
     playbook: BulletPlaybook,
     *,
-    context: AceContext | None = None,
+    reflector: ReflectorLike = None,
+    curator: Curator | None = None,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
-    **collaborators: Unpack[Collaborators],
 ) -> LearnedLessons:
-    """Learn from every decision in the queue, once; the collaborators are those of the graph.
+    """Learn from every decision in the queue, once; reflector and curator are those of the graph.
 
     Several workers may run at the same time: the first to finish a lesson has learned it.
     """
-    parts = gather_parts(playbook, context=context, **collaborators)
-    graph = build_learning_graph(parts).compile()
+    reflecting, curating = as_reflector(reflector), curator or Curator()
     report, waiting = LearnedLessons(), playbook.waiting_lessons()
     for number, decision_id in enumerate(waiting):
         progress("learning", number, len(waiting))
-        state = _state_after_judge(playbook, decision_id)
-        if state is None:
+        if not _is_lesson(playbook, decision_id):
             playbook.drop_lesson(decision_id)
             report.dropped += 1
             continue
-        result = graph.invoke(cast(Any, state), context=parts.context)
-        if result["undecided"]:
+        try:
+            curation = learn_from(playbook, decision_id, reflecting, curating)
+        except ModelError as error:
+            logger.warning("reflector undecided: %s", type(error).__name__)
             report.failed += 1
             continue
+        playbook.drop_lesson(decision_id)  # one that taught nothing is in the queue still
         report.lessons += 1
-        if result["new_bullet"]:
-            report.bullets_added.append(result["new_bullet"])
+        if curation.bullet_id:
+            report.bullets_added.append(curation.bullet_id)
     logger.info("%d lessons learned, %d failed", report.lessons, report.failed)
     return report
 
 
-def _state_after_judge(playbook: BulletPlaybook, decision_id: str) -> AceState | None:
-    """The state that the judge left; None if there is nothing to learn from the decision now."""
+def learn_from(
+    playbook: BulletPlaybook, decision_id: str, reflector: Reflecting, curator: Curator
+) -> Curation:
+    """Learn from a stored decision whose label is known."""
+    stored = playbook.decision(decision_id)
+    settings = settings_of(playbook, decision_id)
+    transaction = Transaction(stored["text"], stored["fields"])
+    if stored["decision"] is None and not _leaves_open(playbook, settings, transaction):
+        return Curation("refused", "what is known decides it: the agent failed, or it was learned")
+    lesson = Lesson(
+        decision_id=decision_id,
+        transaction=transaction,
+        decision=stored["decision"] or UNDECIDED,
+        correct=stored["label"],
+        reasons=stored["reasons"] or [],
+        settings=settings,
+        label_source=stored["label_source"],
+    )
+    reflection = finish(reflect_on(lesson, reflector, playbook, BLOCKING))
+    refines = induces_rules(reflector, lesson.settings["reflector_model"])
+    return curate_lesson(lesson, reflection, curator, playbook, refines=refines)
+
+
+def settings_of(playbook: BulletPlaybook, decision_id: str) -> RunSettings:
+    """The settings of the run that decided; of a case that none decided those of today."""
+    stored = playbook.decision(decision_id)
+    settings: RunSettings | None = stored["settings"]
+    return settings or settle(playbook, AceContext(node=stored["node"]))
+
+
+def _leaves_open(playbook: BulletPlaybook, settings: RunSettings, transaction: Transaction) -> bool:
+    """Whether prior and rules cannot decide a case."""
+    understood = understand(transaction, playbook, settings, "")
+    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
+    return bool(Ruleset.of(playbook, settings).decide(understood.fields, doubts).undecided)
+
+
+def _is_lesson(playbook: BulletPlaybook, decision_id: str) -> bool:
+    """Whether there is something to learn from a decision now."""
     try:
         stored = playbook.decision(decision_id)
     except UnknownDecision:  # a pruned one is
-        return None
-    label, is_decided = stored["label"], stored["decision"] is not None
-    settings = stored["settings"] or settle(playbook, AceContext(node=stored["node"]))
-    is_correct = stored["decision"] == label if is_decided else None
-    if label is None or not stored["text"] or stored["lesson"] is not None:
-        return None
-    if is_correct and not settings["learn_every"]:
-        return None
-    return {
-        "case": {
-            "id": decision_id,
-            "text": stored["text"],
-            "given_fields": stored["fields"],
-            "fields": stored["fields"],
-            "digest": stored["digest"],
-            "ground_truth": label,
-        },
-        "settings": settings,
-        "reasons": stored["reasons"] or [],
-        "playbook_version": stored["playbook_version"] or 0,
-        "is_correct": is_correct,
-        "correct_answer": label,
-        "label_source": stored["label_source"],
-        "undecided": None,
-        "warnings": [],
-        "usage": {},
-        "reflection": None,
-        "curation": None,
-        "new_bullet": None,
-    }
+        return False
+    if stored["label"] is None or not stored["text"] or stored["lesson"] is not None:
+        return False
+    learns_every = settings_of(playbook, decision_id)["learn_every"]
+    return bool(stored["decision"] != stored["label"] or learns_every)
