@@ -1,7 +1,9 @@
 """Lazy imports: the names of a package are imported when they are first used."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 
 
 def later(
@@ -11,20 +13,29 @@ def later(
 
     `homes` maps a module to its names, separated by spaces.
     """
-    modules = _by_name(homes)
+    modules = {name: module for module, names in homes.items() for name in names.split()}
 
     def find(name: str) -> object:
         if name in modules:
             return getattr(import_module(f"acegraph.{modules[name]}"), name)
-        from acegraph.state.run.gone import NAMES
-
-        moved = _by_name(NAMES.get(package.removeprefix("acegraph."), {}))
-        if name in moved:  # an ImportError, since Python hides an AttributeError of an import
-            raise ImportError(f"{package} does not have {name} any more: {moved[name]} has it")
+        if moved := _home_of(name, import_module(package)):
+            # An ImportError, since Python hides an AttributeError of an import.
+            raise ImportError(f"{package} does not have {name} any more: {moved} has it")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find, lambda: import_module(package).__dict__["__all__"]
 
 
-def _by_name(homes: Mapping[str, str]) -> dict[str, str]:
-    return {name: module for module, names in homes.items() for name in names.split()}
+def _home_of(name: str, package: object) -> str:
+    """The module that defines a name which its room does not export; empty if none does."""
+    from acegraph.state.run.gone import NAMES
+
+    room = Path(*getattr(package, "__path__", ("",)))
+    if name.startswith("_") or any((room / part).exists() for part in (name, f"{name}.py")):
+        return ""
+    defined = re.compile(rf"(?:(?:async )?def|class) {name}\b|{name}\b[^=\n]* = ")
+    rooms = sorted(room.parent.glob("[gns]*"), key=lambda one: one != room)  # its own one first
+    for file in (file for one in rooms for file in sorted(one.rglob("*.py"))):
+        if any(map(defined.match, file.read_text(encoding="utf-8").splitlines())):
+            return ".".join(("acegraph", *file.relative_to(room.parent).with_suffix("").parts))
+    return NAMES.get(name, "")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from os import getpid
 from threading import RLock, get_ident
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
+from typing import Any, ClassVar, Literal, Protocol, get_args
 from weakref import ReferenceType, ref
 
 import sqlalchemy as sa
@@ -37,7 +37,6 @@ _SET_CLOCK = Statement(
         seal=sa.bindparam("with_seal"),
     )
 )
-T = TypeVar("T")
 _Steps = Generator[Any, None, None]
 logger = logging.getLogger(__name__)
 
@@ -235,16 +234,6 @@ class Database(ABC):
         except self._errors as error:
             raise self._failure("cannot read", error) from error
 
-    def in_snapshot(self, read: Callable[[sa.Connection], T]) -> T:
-        """What a function reads from a snapshot; a signal handler cannot leave it open."""
-        steps = self._reading(self._snapshot)
-        try:
-            return read(next(steps))
-        except self._errors as error:
-            raise self._failure("cannot read", error) from error
-        finally:
-            steps.close()
-
     def fetch(self, statement: Statement, *values: object) -> Sequence[Any]:
         """The rows of a query as tuples, with little overhead."""
         with self.reading() as connection:
@@ -326,8 +315,9 @@ class Database(ABC):
 
     def check_ready(self) -> None:
         """Raise unless the tables are there, have the present schema, and can be written to."""
-        if not self.in_snapshot(is_current):
-            raise PlaybookError(f"{self.url} has not schema {self.schema_version}")
+        with self.snapshot() as connection:
+            if not is_current(connection):
+                raise PlaybookError(f"{self.url} has not schema {self.schema_version}")
         self.check_writable()
 
     @abstractmethod

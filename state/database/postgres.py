@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -18,9 +18,6 @@ from acegraph.state.database.base import READ_CLOCK, WAIT_SECONDS, Database, Dur
 from acegraph.state.database.places import secrets_in, shown_url
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidSettings
-
-if TYPE_CHECKING:
-    pass
 
 _SCHEMA: Final = "acegraph"
 _OPENING: Final = 0x61636567  # the lock under which one process creates or migrates the tables

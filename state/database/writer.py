@@ -22,11 +22,6 @@ _VALUES: Final = {name: itemgetter(*columns) for name, columns in _COLUMNS.items
 """The values of a row in the order of its columns, without the hash, which is the last column."""
 _CALLER_VALUES: Final = {t.name: itemgetter(*_COLUMNS[t.name][:-1]) for t in tables.LEDGER}
 """The values that the caller of `add` gives: without the position, which is the last but one."""
-_HASH_FORMATS: Final = {
-    table.name: "\x1f".join("%s" if isinstance(c.type, sa.Text) else "\x1e%r" for c in table.c[:-1])
-    for table in tables.LEDGER
-}
-"""The text over which a row without empty columns is hashed, equal to that of `hash_values`."""
 _PLAIN_TYPES: Final = frozenset({str, int, float, type(None)})
 _COUNTERS: Final = ("number", "helpful_count", "harmful_count", "times_selected", "changed")
 _LASTING: Final = tuple(c for c in _COLUMNS["bullets"] if c not in _COUNTERS)
@@ -37,10 +32,7 @@ def hash_values(values: Iterable[object]) -> int:
 
     No stored text contains the characters that separate the values here.
     """
-    return _hash("\x1f".join([v if isinstance(v, str) else f"\x1e{v!r}" for v in values]))
-
-
-def _hash(text: str) -> int:
+    text = "\x1f".join([v if isinstance(v, str) else f"\x1e{v!r}" for v in values])
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
@@ -77,16 +69,9 @@ def lasting_hash(bullet: Mapping[str, object]) -> int:
     return hash_values([bullet[name] for name in _LASTING])
 
 
-def tally_hash(number: int, helpful: int, harmful: int, selected: int, changed: int) -> int:
-    """The part of a bullet's hash over its counters; it is cheap to compute."""
-    return _hash(
-        f"\x1e{number}\x1f\x1e{helpful}\x1f\x1e{harmful}\x1f\x1e{selected}\x1f\x1e{changed}"
-    )
-
-
 def tally_of(bullet: Mapping[str, object]) -> int:
-    """The `tally_hash` of a row of the table `bullets`."""
-    return _hash("\x1f".join([f"\x1e{bullet[name]}" for name in _COUNTERS]))
+    """The part of a bullet's hash over its counters; it is cheap to compute."""
+    return hash_values([bullet[name] for name in _COUNTERS])
 
 
 class Statement:
@@ -180,10 +165,7 @@ class LedgerWriter:
             values: Values = (*_CALLER_VALUES[name](row), self.next_position())
             if not _PLAIN_TYPES.issuperset(map(type, values)):
                 values = tuple(map(_plain, values))
-            if None in values:
-                new_hash = hash_values(_hashed(name, values))
-            else:
-                new_hash = _hash(_HASH_FORMATS[name] % values)
+            new_hash = hash_values(_hashed(name, values))
             self.seal ^= new_hash
             placed.setdefault(name, []).append((*values, new_hash))
         for name, some in placed.items():
@@ -195,10 +177,6 @@ class LedgerWriter:
         row["hash"] = new_hash = row_hash("bullets", row)
         self.seal ^= new_hash
         self.run(_INSERTS["bullets"], [(*_VALUES["bullets"](row), new_hash)])
-
-    def reseal(self, old: int, new: int) -> None:
-        """Replace the hash of a row in the seal."""
-        self.seal ^= old ^ new
 
     def replace(
         self, table: sa.Table, row: Mapping[str, Any], changes: Mapping[str, object]

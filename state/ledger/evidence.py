@@ -16,7 +16,7 @@ from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta
-from acegraph.state.database.writer import Fetch, LedgerWriter, Statement
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.labels import apply_labels, case_states
 from acegraph.state.ledger.lookups import ids_in_use
@@ -30,8 +30,6 @@ from acegraph.state.values.verdict import Verdict
 
 _LEFT_OUT: Final = "left_out:"
 _CORRECTED: Final = "corrected:"
-_REFINED_FROM: Final = "refined_from:"
-_KEPT: Final = Statement(sa.select(meta.c.value).where(meta.c.key == sa.bindparam("key")))
 
 
 def remember_cases(
@@ -165,14 +163,3 @@ def _known_since(row: Any) -> tuple[str, int]:
     if row.id.startswith(TABLE) and "stored" in row._fields:
         return row.created_at, int(row.stored)
     return row.known_at, int(row.position)
-
-
-def read_refined_from(fetch: Fetch, node: str) -> int:
-    """How many labelled cases there were at the last look at all bullets of a node, or 0."""
-    kept = fetch(_KEPT, _REFINED_FROM + node)
-    return int(kept[0][0]) if kept else 0
-
-
-def keep_refined_from(writer: LedgerWriter, node: str, cases: int) -> None:
-    """Keep how many labelled cases there are at a look at all bullets of a node."""
-    keep_text(writer, _REFINED_FROM + node, str(cases))

@@ -20,7 +20,7 @@ _case = waiting_lessons.c.case
 
 def queue_lesson(writer: LedgerWriter, case_id: str) -> None:
     """Queue a decision, unless it waits already."""
-    if not _waits(writer, case_id):
+    if writer.connection.scalar(sa.select(_case).where(_case == case_id)) is None:
         row = {"case": case_id, "position": writer.position}
         writer.connection.execute(waiting_lessons.insert(), [row])
 
@@ -36,12 +36,7 @@ def queue_mistakes(writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> No
 
 def leave_queue(writer: LedgerWriter, case_id: str) -> None:
     """Take a decision out of the queue, if it is there."""
-    if _waits(writer, case_id):
-        writer.connection.execute(waiting_lessons.delete().where(_case == case_id))
-
-
-def _waits(writer: LedgerWriter, case_id: str) -> bool:
-    return writer.connection.scalar(sa.select(_case).where(_case == case_id)) is not None
+    writer.connection.execute(waiting_lessons.delete().where(_case == case_id))
 
 
 def read_queue(connection: sa.Connection) -> list[str]:

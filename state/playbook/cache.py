@@ -21,8 +21,8 @@ from acegraph.state.database.writer import (
     Fetch,
     LedgerWriter,
     fetch_by,
+    hash_values,
     lasting_hash,
-    tally_hash,
     tally_of,
 )
 from acegraph.state.errors import WriteConflict
@@ -174,8 +174,8 @@ class PlaybookCache:
             after, position = self._bullets[number], writer.next_position()
             counts = (after.helpful_count, after.harmful_count, after.times_selected)
             lasting, old = self._hashes[number]
-            new = lasting ^ tally_hash(number, *counts, position)
-            writer.reseal(old, new)
+            new = lasting ^ hash_values((number, *counts, position))
+            writer.seal ^= old ^ new
             self._hashes[number] = (lasting, new)
             rows.append((*deltas, position, new, number))
         if rows:
@@ -208,7 +208,7 @@ class PlaybookCache:
             # By difference: a damaged row must not become whole by being written to.
             lasting ^= lasting_hash(to_row(self._bullets[bullet.number])) ^ lasting_hash(row)
             row["hash"] = lasting ^ tally_of(row)
-            writer.reseal(old, row["hash"])
+            writer.seal ^= old ^ row["hash"]
             self._keep(row)
             rows.append(_REWRITTEN(row))
         if rows:
@@ -284,15 +284,12 @@ class PlaybookCache:
 
     def _read_cases(self, read: Callable[[sa.Connection], CaseTable]) -> CaseTable:
         """Labelled cases as they are in the database; bullets and cases are of one moment."""
-
-        def read_all(connection: sa.Connection) -> CaseTable:
+        with self.database.snapshot() as connection:
             if not self.database.is_writing:
                 fetch = fetch_by(connection)
                 self._refresh(fetch)
                 self._take_labels(fetch)
             return read(connection)
-
-        return self.database.in_snapshot(read_all)
 
     def _take_labels(self, fetch: Fetch | None = None) -> None:
         """Bring the tables of labelled cases up to date; a written label does not change."""

@@ -19,7 +19,7 @@ from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import cases, decisions, outcomes, selections
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
-from acegraph.state.playbook.vector_matrix import grown
+from acegraph.state.values.cases import grown
 from acegraph.state.values.decision import LET_THROUGH
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import DECLINE, JUDGE
@@ -111,7 +111,8 @@ class DecisionIndex:
         with self._lock:
             if self._newest is not None and self._database.clock().position == self._position:
                 return self._newest
-            self._database.in_snapshot(self._read_news)
+            with self._database.snapshot() as connection:
+                self._read_news(connection)
             size = len(self._ids)
             found = {name: self._columns[name][:size] for name, _ in _COLUMNS}
             shown = {f"shown_{n}": self._shown[n][: self._shown_size] for n, _ in _OF_BULLETS}

@@ -181,9 +181,9 @@ class Declarations(Bullets):
         from acegraph.state.task.schema import as_task  # a host gives it once, or never
 
         task = as_task(given)
-        told = {**task.to_json(), "version": 1}
+        told = replace(task, version=1)
         history = self.declarations("task", node)
-        if any({**one["content"], "version": 1} == told for one in history):
+        if any(Task.from_json({**one["content"], "version": 1}) == told for one in history):
             return self.task(node)
         return self.set_task(task, node, by="host", reason="given to the playbook or the graph")
 

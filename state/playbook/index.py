@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.playbook.rule_table import Answers, RuleTable
-from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix, grown
+from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.cases import grown
 from acegraph.state.values.condition import Condition
 from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import Scalar

@@ -7,16 +7,14 @@ models or graphs.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from os import PathLike
-from typing import Any
+from typing import Any, Final
 
 from acegraph.state.database.base import Durability
-from acegraph.state.database.writer import fetch_by
+from acegraph.state.database.kept_values import keep, kept_value
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import (
-    keep_refined_from,
     labels_of_tables,
-    read_refined_from,
     remember_cases,
     remember_table,
 )
@@ -44,6 +42,8 @@ from acegraph.state.values.decision import (
 )
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
+
+_REFINED_FROM: Final = "refined_from:"
 
 
 class BulletPlaybook(Declarations):
@@ -208,14 +208,13 @@ class BulletPlaybook(Declarations):
         """How many labelled cases there were when the playbook was last refined as a whole, or
         learned its first lesson; 0 if neither has happened.
         """
-        with self.database.reading() as connection:
-            return read_refined_from(fetch_by(connection), node)
+        return int(kept_value(self.database, _REFINED_FROM + node) or 0)
 
     @retried
     def keep_refined_from(self, node: str, cases: int) -> None:
         """Keep how many labelled cases there are at a refinement; the next one waits for more."""
-        with self.writing() as writer:
-            keep_refined_from(writer, node, cases)
+        with self.writing():
+            keep(self.database, _REFINED_FROM + node, cases)
 
     @retried
     def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:

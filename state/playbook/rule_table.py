@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.playbook.vector_matrix import grown
+from acegraph.state.values.cases import grown
 from acegraph.state.values.condition import MAX_COMPARISONS, Comparison, Condition
 from acegraph.state.values.transaction import Scalar, is_derived
 

@@ -1,15 +1,11 @@
-"""The unit vectors of a node's bullets as one array in memory, and how such arrays grow."""
-
-from typing import Final, TypeVar
+"""The unit vectors of a node's bullets as one array in memory."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-Vector = NDArray[np.float32]
+from acegraph.state.values.cases import grown
 
-_ROOM: Final = 16
-_START: Final = 16
-_Item = TypeVar("_Item", bound=np.generic)
+Vector = NDArray[np.float32]
 
 
 def unit(vectors: Vector) -> Vector:
@@ -40,21 +36,3 @@ class VectorMatrix:
         """Make room for so many rows."""
         self.rows = grown(self.rows, rows)
         self.is_known = grown(self.is_known, rows)
-
-
-def grown(array: NDArray[_Item], rows: int, axis: int = 0) -> NDArray[_Item]:
-    """The array itself if it has that many rows, else a longer copy, filled up with zeros.
-
-    It grows by a sixteenth at a time, so that a new row costs the same on average. The old array
-    stays as it was: a computation that still uses it sees the rows that it had.
-
-    >>> len(grown(np.ones(20), 21))
-    38
-    """
-    if rows <= array.shape[axis]:
-        return array
-    shape = list(array.shape)
-    shape[axis] = rows + rows // _ROOM + _START
-    longer = np.zeros(shape, array.dtype)
-    longer[tuple(slice(size) for size in array.shape)] = array
-    return longer

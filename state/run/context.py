@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.policy import Policy
+from acegraph.state.task.reading import first_fault
 
 Mode = Literal["vanilla", "offline_online", "online"]
 
@@ -183,11 +184,9 @@ def _first_fault(error: ValidationError) -> str:
     """The first fault that pydantic found, in one line."""
     from acegraph.state.run.gone import SETTINGS  # most settings are right
 
-    fault = error.errors()[0]
-    if not fault["loc"]:  # the fault concerns several settings
-        return fault["msg"].removeprefix("Value error, ")
-    name = ".".join(str(part) for part in fault["loc"])
+    name, told = first_fault(error)
+    if not name:  # the fault concerns several settings
+        return told
     if whither := SETTINGS.get(name):
         return f"setting {name!r} is gone: {whither}"
-    told = fault["msg"].removeprefix("Value error, ")
-    return f"setting {name!r}: {told}; found {fault.get('input')!r}"
+    return f"setting {name!r}: {told}; found {error.errors()[0].get('input')!r}"

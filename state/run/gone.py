@@ -125,55 +125,14 @@ SETTINGS: Final[Mapping[str, str]] = {
     "trial": "try_bullet asks the agent with and without a bullet on past labelled cases",
 }
 """Settings of `AceContext`."""
-NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "state": {
-        "acegraph.state.database.base": "Durability",
-        "acegraph.state.errors": "InvalidAnswer ModelAnswerInvalid ModelRefused PrunedDecision",
-        "acegraph.state.maintenance.erase": "Erased",
-        "acegraph.state.maintenance.label_withdrawal": "Purged",
-        "acegraph.state.maintenance.versions": "Difference bullets_at",
-        "acegraph.state.playbook.index": "View",
-        "acegraph.state.run.context": "Mode Weights",
-        "acegraph.state.run.model_forms": "ConditionForm DecisionForm Form "
-        "ReflectionForm VerdictForm",
-        "acegraph.state.values.bullet": "Source Status",
-        "acegraph.state.values.cases": "CaseTable",
-        "acegraph.state.values.condition": "Comparison",
-        "acegraph.state.values.decision": "Clock DecisionRecord Recorded Shown",
-        "acegraph.state.values.times": "as_utc",
-        "acegraph.state.values.transaction": "Fields Scalar clean_text",
-        "acegraph.state.values.verdict": "Verdict other parse_verdict",
-        "acegraph.graph": "purge",
-    },
-    "nodes": {
-        "acegraph.nodes.agent.decision": "Decision",
-        "acegraph.nodes.curator.curator": "Curation",
-        "acegraph.nodes.evidence.backtest": "Backtest backtest wilson_interval",
-        "acegraph.nodes.judge.judge": "Judgement",
-        "acegraph.nodes.models.concept_embeddings": "ConceptEmbeddings",
-        "acegraph.nodes.selector.stages": "Selection",
-        "acegraph.nodes.text.reader": "read_fields",
-        "acegraph.state.run.schema": "Reflection",
-        "the variable ACE_RECORDING": "recording replaying",
-    },
-    "graph": {
-        "decide_many in acegraph.graph.operations.decide": "Decider",
-        "playbook.forget_vectors(MODEL)": "reembed",
-        "acegraph.graph.data.synthetic": "Example",
-        "acegraph.graph.metrics.intervals": "Estimate estimate",
-        "acegraph.graph.metrics.paired": "PairedTest mcnemar",
-        "acegraph.graph.metrics.run": "Run",
-        "acegraph.graph.operations.feedback": "Feedback FeedbackReport read_labels",
-        "acegraph.graph.operations.learning.background": "LearnedLessons",
-        "acegraph.graph.operations.learning.trial": "Trial try_bullet",
-        "acegraph.graph.operations.replay": "Replay",
-        "acegraph.nodes.rules.sql (to_sql)": "as_expression",
-        "acegraph.graph.tables.score": "ScoreReport",
-        "acegraph.graph.training.report": "TrainingReport",
-        "acegraph.state.run.modes": "MODES ModePlan",
-    },
+NAMES: Final[Mapping[str, str]] = {
+    "Decider": "decide_many in acegraph.graph.operations.decide",
+    "as_expression": "acegraph.nodes.rules.sql (to_sql)",
+    "recording": "the variable ACE_RECORDING",
+    "reembed": "playbook.forget_vectors(MODEL)",
+    "replaying": "the variable ACE_RECORDING",
 }
-"""Public names that a room had, by the module that has them now."""
+"""Public names that nothing defines any more, by what does it now."""
 
 
 def refuse_gone_variables() -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Final, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from acegraph.state.errors import InvalidAnswer, quoted
+from acegraph.state.task.reading import first_fault
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import ANALYST, Verdict, parse_decision
 
@@ -85,10 +86,7 @@ def read_answer(
     try:
         answer = form.model_validate(raw)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(str(part) for part in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ")
-        raise InvalidAnswer(f"{name}: {message}") from None
+        raise InvalidAnswer(": ".join(first_fault(error))) from None
     check(answer)
     return answer
 

@@ -198,10 +198,9 @@ class AceInput(TypedDict, total=False):
     ]
 
 
-class AceOutput(TypedDict, total=False):
-    """What a caller gets."""
+class _Answer(TypedDict, total=False):
+    """What a caller gets of the state."""
 
-    decision_id: str | None
     decision: str
     """APPROVE, DECLINE or UNDECIDED."""
     risk_score: float | None
@@ -225,7 +224,13 @@ class AceOutput(TypedDict, total=False):
     whether the agent was right."""
 
 
-class AceState(TypedDict, total=False):
+class AceOutput(_Answer, total=False):
+    """What a caller gets."""
+
+    decision_id: str | None
+
+
+class AceState(_Answer, total=False):
     """Everything a run knows. The first node writes every key: no value of an earlier run stays."""
 
     # The three inputs live for one step only: the first node copies them into `case`. A later run
@@ -248,17 +253,8 @@ class AceState(TypedDict, total=False):
     playbook_version: int
     playbook_position: int
     """The ledger's position when the bullets were selected; a replay selects at this position."""
-    warnings: list[str]
-    decision: str
     held: str | None
     """The agent's decision while a person is asked; until then the run answers UNDECIDED."""
-    risk_score: float | None
-    reasons: list[str]
-    bullets_used: list[str]
-    undecided: str | None
-    verdict: str
-    is_correct: bool | None
-    confidence: float | None
     judge_reasoning: str
     correct_answer: Verdict | None
     label_source: str | None
@@ -267,10 +263,6 @@ class AceState(TypedDict, total=False):
     """Whether the run continues with the reflector and the curator."""
     reflection: Reflection | None
     curation: CurationData | None
-    new_bullet: str | None
-    usage: UsageByNode
-    review: HumanVerdictData | None
-    """A person's verdict on the transaction, if one was asked for and given."""
     approval: ApprovalData | None
 
 

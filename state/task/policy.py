@@ -6,10 +6,11 @@ acts at once (graph/operations/policies.py).
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
+from acegraph.state.task.reading import as_json, read_as
 from acegraph.state.values.costs import CostMatrix
 
 MOST_COSTS: Final = 1e9
@@ -92,14 +93,11 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """What is not as usual."""
-        usual = asdict(Policy())
-        return {name: value for name, value in asdict(self).items() if value != usual[name]}
+        return as_json(self)
 
     @classmethod
     def from_json(cls, content: Mapping[str, object] | None, where: str = "policy") -> "Policy":
         """The policy that plain data says, or one line about its first fault."""
-        from acegraph.state.task.reading import read_as
-
         return read_as(cls, content or {}, where)
 
 

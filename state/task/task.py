@@ -6,14 +6,14 @@ A person writes it in task.json, or `guess.py` proposes it from data.
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Misfit
 from acegraph.state.task.form import PLAIN, Form
-from acegraph.state.task.reading import read_as, read_json
+from acegraph.state.task.reading import as_json, read_as, read_json
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.texts import is_named
 from acegraph.state.values.transaction import Fields, plain_value
@@ -286,17 +286,7 @@ class Task:
 
     def to_json(self) -> dict[str, Any]:
         """The task as plain data; what is as usual is left out."""
-        return {
-            **_unusual(asdict(self), Task("")),
-            "name": self.name,
-            "fields": [
-                {"name": one.name, "kind": one.kind} | _unusual(asdict(one), Field("x", one.kind))
-                | {"name": one.name}
-                for one in self.fields
-            ],
-            "derived": [_unusual(asdict(one), None) for one in self.derived],
-            "prior": [_unusual(asdict(one), PriorRule(0)) for one in self.prior],
-        }  # fmt: skip
+        return as_json(self)
 
     @classmethod
     def from_json(cls, content: object, where: str = "task") -> "Task":
@@ -331,12 +321,3 @@ def readable(name: str) -> str:
     'claim_value'
     """
     return re.sub(r"[\s-]+", "_", name.strip().lower()) or "unnamed"
-
-
-def _unusual(content: dict[str, Any], usual: object) -> dict[str, Any]:
-    """What is not as usual, with lists instead of tuples."""
-    return {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in content.items()
-        if usual is None or value != getattr(usual, name)
-    }

@@ -4,6 +4,7 @@ A table grows in place, one case at a time; a snapshot never changes. See also c
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from heapq import nlargest
@@ -172,9 +173,8 @@ class _GrowingColumn:
             return self._newest_view[2]
 
     def _grow(self, cases: Sequence[Case], end: int) -> None:
-        if end > len(self._numbers):
-            self._numbers = _grown(self._numbers, 2 * end, np.nan)
-            self._codes = _grown(self._codes, 2 * end, _MISSING)
+        self._numbers = grown(self._numbers, end, np.nan)
+        self._codes = grown(self._codes, end, _MISSING)
         by_value = self._code_by_value
         for row in range(self._size, end):
             value = cases[row].fields.get(self._name)
@@ -198,10 +198,22 @@ def stepped(cases: int, digits: int = 4) -> int:
     return cases - cases % (1 << max(cases.bit_length() - digits, 2))
 
 
-def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element]:
-    grown = np.full(size, fill, dtype=array.dtype)
-    grown[: len(array)] = array
-    return grown
+def grown(array: NDArray[_Element], rows: int, fill: float = 0, axis: int = 0) -> NDArray[_Element]:
+    """The array itself if it has that many rows, else a longer copy, filled up.
+
+    It grows by a sixteenth at a time, so that a new row costs the same on average. The old array
+    stays as it was: a computation that still uses it sees the rows that it had.
+
+    >>> len(grown(np.ones(20), 21))
+    38
+    """
+    if rows <= array.shape[axis]:
+        return array
+    shape = list(array.shape)
+    shape[axis] = rows + rows // _START + _START
+    longer = np.full(shape, fill, array.dtype)
+    longer[tuple(slice(size) for size in array.shape)] = array
+    return longer
 
 
 class CaseTable:
@@ -250,10 +262,9 @@ class CaseTable:
     def add(self, case: Case) -> None:
         """Append one case, in constant time on average."""
         row, size = self._size, self._size + 1
-        if size > len(self._fraud):
-            self._fraud = _grown(self._fraud, 2 * size, False)
-            self._weights = _grown(self._weights, 2 * size, 1.0)
-            self._departures = _grown(self._departures, 2 * size, 0.0)
+        self._fraud = grown(self._fraud, size)
+        self._weights = grown(self._weights, size, 1.0)
+        self._departures = grown(self._departures, size)
         for name, value in case.fields.items():
             if value is not None:
                 self._filled[name] = self._filled.get(name, 0) + 1
@@ -304,35 +315,30 @@ class CaseTable:
 
     def snapshot(self) -> "CaseTable":
         """The table as it is now: a copy that shares the data and does not grow."""
-        copy = self._newest_copy
-        if copy is None or copy._size != self._size:
-            copy = self._newest_copy = self._copy()
-        return copy
+        newest = self._newest_copy
+        if newest is None or newest._size != self._size:
+            newest = self._newest_copy = self._copy()
+        return newest
 
     def _copy(self) -> "CaseTable":
-        copy = CaseTable()
-        copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
-        copy._weights, copy._departures = self._weights, self._departures
-        copy._start, copy._columns = self._start, self._columns
-        copy._filled = dict(self._filled)
-        copy.shared, copy.task = self.shared, self.task
-        copy.in_order_from = self.in_order_from
-        return copy
+        table = copy(self)
+        table._filled, table.draw = dict(self._filled), None
+        return table
 
     def first(self, rows: int) -> "CaseTable":
         """A snapshot of the first so many cases."""
-        copy = self._copy()
-        copy._size = min(self._start + rows, self._size)
-        copy.shared = {}
-        return copy
+        table = self._copy()
+        table._size = min(self._start + rows, self._size)
+        table.shared = {}
+        return table
 
     def since(self, row: int) -> "CaseTable":
         """A snapshot without the cases before this row."""
-        copy = self._copy()
-        copy._start += row
-        copy.shared = {}
-        copy.in_order_from = max(self.in_order_from - row, 0)
-        return copy
+        table = self._copy()
+        table._start += row
+        table.shared = {}
+        table.in_order_from = max(self.in_order_from - row, 0)
+        return table
 
     @property
     def fraud(self) -> NDArray[np.bool_]:

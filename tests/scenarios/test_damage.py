@@ -331,7 +331,8 @@ def test_a_clock_that_was_ahead_shuts_no_later_label_out(playbook: BulletPlayboo
     playbook.record(record("old", amount=1), Label("DECLINE", "label", "2026-01-01"))
     for i in range(20):
         playbook.record(record(f"late{i}", amount=i), Label("DECLINE"))
-    newest = list(playbook.database.in_snapshot(lambda c: evidence_of(c, NODE)))
+    with playbook.database.snapshot() as connection:
+        newest = list(evidence_of(connection, NODE))
     assert [case.id for case in newest[-20:]] == [f"late{i}" for i in range(20)]
     with playbook.writing() as writer:
         position = writer.position

@@ -24,7 +24,8 @@ def history(cases: int, one_fraud_in: int = 50) -> list[Case]:
 
 
 def evidence(playbook: BulletPlaybook, all_count: int) -> CaseTable:
-    return playbook.database.in_snapshot(lambda c: evidence_of(c, NODE, all_count))
+    with playbook.database.snapshot() as connection:
+        return evidence_of(connection, NODE, all_count)
 
 
 def test_every_rare_fraud_of_a_long_history_counts_and_the_weights_add_up(tmp_path: Path) -> None:
