@@ -22,7 +22,7 @@ from followers import BlindSpot, is_night
 
 from acegraph.graph import TrainingPipeline, generate_transactions
 from acegraph.nodes import LanguageModel, Reflector
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import AceContext, BulletPlaybook, Transaction
 
 

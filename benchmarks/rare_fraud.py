@@ -28,7 +28,7 @@ from acegraph.graph.metrics.costs import cost_difference, cost_estimates
 from acegraph.graph.metrics.ranking import average_precision
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Transaction
 from acegraph.state.values.costs import CostMatrix
 

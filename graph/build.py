@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -22,11 +22,10 @@ from langgraph.types import Checkpointer
 from pydantic import Field as Described
 from typing_extensions import TypedDict, Unpack
 
-from acegraph.nodes.agent.custom import AgentLike, as_agent
+from acegraph.nodes.agent.agent import AgentLike, as_agent
 from acegraph.nodes.agent.decision import Agent
 from acegraph.nodes.agent.node import AgentNode
-from acegraph.nodes.judge.custom import JudgeLike, as_judge
-from acegraph.nodes.judge.judge import SimpleJudge
+from acegraph.nodes.judge.judge import JudgeLike, SimpleJudge, as_judge
 from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.named import is_model
@@ -132,7 +131,7 @@ def deciding_steps(parts: Parts) -> tuple[Step, Step, Step]:
     """The nodes that every run goes through, in their order."""
     book = parts.playbook
     selector = SelectorNode(book, parts.selectors, parts.context, parts.review, parts.keeps_derived)
-    agent = AgentNode(book, parts.agent, parts.challenger)
+    agent = AgentNode(book, parts.agent, lambda: parts.challenger)
     return Step(selector, "selector"), Step(agent, "agent"), Step(parts.judge_node, "judge")
 
 
@@ -215,12 +214,12 @@ class Parts:
     playbook: BulletPlaybook
     agent: Agent
     judge: SimpleJudge
-    reflects: Callable[[], Reflecting]
-    curates: Callable[[], Curator]
     selectors: Selectors
-    challenger: Callable[[], Challenger]
     context: AceContext
     """The settings that count where a run sets none of its own."""
+    given_reflector: ReflectorLike = None
+    reflector_prompt: str | None = None
+    given_curator: Curator | None = None
     name: str = "ace"
     """The name of the compiled graph."""
     review: bool = False
@@ -229,23 +228,37 @@ class Parts:
     """Whether the transactions come with derived fields of our own: rows of files, and decisions
     that are repeated. Those of a caller are never believed."""
 
-    refines: Callable[[RunSettings], bool] = lambda _: False
-    """Whether a run may refine the whole playbook."""
-
     @cached_property
     def judge_node(self) -> JudgeNode:
         """The judge, which remembers how often models were right."""
         return JudgeNode(self.playbook, self.judge)
 
-    @property
+    @cached_property
+    def challenger(self) -> Challenger:
+        """What decides by another version of the playbook; made when it is first needed."""
+        from acegraph.nodes.agent.challenger import Challenger
+
+        return Challenger(self.playbook)
+
+    @cached_property
     def reflector(self) -> Reflecting:
         """Made when it is first needed: most decisions teach nothing."""
-        return self.reflects()
+        from acegraph.nodes.reflector.custom import as_reflector
 
-    @property
+        return as_reflector(self.given_reflector, self.reflector_prompt)
+
+    @cached_property
     def curator(self) -> Curator:
         """Made when it is first needed."""
-        return self.curates()
+        from acegraph.nodes.curator.curator import Curator
+
+        return self.given_curator or Curator()
+
+    def refines(self, settings: RunSettings) -> bool:
+        """Whether a run may refine the whole playbook: no language model reflects."""
+        from acegraph.nodes.reflector.custom import induces_rules
+
+        return induces_rules(self.reflector, settings["reflector_model"])
 
 
 Prompts = Mapping[str, str]
@@ -277,45 +290,19 @@ def gather_parts(
     """The collaborators in the form that the nodes call; a missing one becomes its default."""
     told = _checked(prompts or {}, {"agent": agent, "judge": judge, "reflector": reflector})
     _refuse_other_kinds(curator, embeddings)
-    deciding_agent, selectors = as_agent(agent, told.get("agent")), Selectors(embeddings)
-    reflects = cache(partial(_reflector, reflector, told.get("reflector")))
-    if reflector is not None:
-        reflects()  # what cannot be one is refused at once
-    return Parts(
-        playbook=playbook,
-        agent=deciding_agent,
-        judge=as_judge(judge, told.get("judge")),
-        reflects=reflects,
-        curates=cache(lambda: curator or _curator()),
-        selectors=selectors,
-        challenger=cache(partial(_challenger, playbook)),
-        context=AceContext.given(context),
-        refines=lambda settings: _induces(reflects(), settings["reflector_model"]),
+    parts = Parts(
+        playbook,
+        as_agent(agent, told.get("agent")),
+        as_judge(judge, told.get("judge")),
+        Selectors(embeddings),
+        AceContext.given(context),
+        given_reflector=reflector,
+        reflector_prompt=told.get("reflector"),
+        given_curator=curator,
     )
-
-
-def _reflector(reflector: ReflectorLike, prompt: str | None) -> Reflecting:
-    from acegraph.nodes.reflector.custom import as_reflector
-
-    return as_reflector(reflector, prompt)
-
-
-def _induces(reflector: Reflecting, name: str | None) -> bool:
-    from acegraph.nodes.reflector.custom import induces_rules
-
-    return induces_rules(reflector, name)
-
-
-def _challenger(playbook: BulletPlaybook) -> Challenger:
-    from acegraph.nodes.agent.challenger import Challenger
-
-    return Challenger(playbook)
-
-
-def _curator() -> Curator:
-    from acegraph.nodes.curator.curator import Curator
-
-    return Curator()
+    if reflector is not None:
+        _ = parts.reflector  # what cannot be one is refused at once
+    return parts
 
 
 def _refuse_other_kinds(curator: object, embeddings: object) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from acegraph.graph.cli.printing import progress_bar, warn
 from acegraph.graph.data.forms import Forms
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import InvalidSettings, Transaction
 
 if TYPE_CHECKING:

@@ -127,7 +127,7 @@ class _Block:
         def choose(_: AceState, wait: Wait) -> Coroutine[object, None, Update]:
             return chosen(read, self.settings.copy(), parts.selectors, book, wait)
 
-        agent = AgentNode(book, parts.agent, parts.challenger, self.rules)
+        agent = AgentNode(book, parts.agent, lambda: parts.challenger, self.rules)
         state = await Step(choose, "selector").run_alone({}, self.wait)
         return state | await Step(agent, "agent").run_alone(state, self.wait)
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.agent.custom import AgentLike, as_agent
+from acegraph.nodes.agent.agent import AgentLike, as_agent
 from acegraph.nodes.agent.decision import Question
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
-from acegraph.nodes.text.reader import fields_to_test
+from acegraph.nodes.text.understand import fields_to_test
 from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import ModelError, PlaybookError
 from acegraph.state.values.texts import is_named

@@ -23,8 +23,7 @@ from acegraph.graph.operations.decide import BATCH, asks_no_model, decide_block
 from acegraph.graph.training.at_once import History, Learned, ListedCases, learn_at_once
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.report import Failures, TrainingReport
-from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.agent.custom import as_agent
+from acegraph.nodes.agent.agent import SimpleFraudAgent, as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import named

@@ -5,18 +5,18 @@ The agent sees the transaction and the bullets passed to it, never the playbook 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Union
 
-from acegraph.nodes.agent.decision import Decision, Question, what_hides
-from acegraph.nodes.models.named import AnyModel, resolve_model
+from acegraph.nodes.agent.decision import Agent, Decision, Question, what_hides
+from acegraph.nodes.models.named import AnyModel, is_model, resolve_model
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
-from acegraph.nodes.text.reader import fields_to_test
-from acegraph.nodes.text.understand import understand_alone
-from acegraph.state import APPROVE, Bullet, parse_condition
+from acegraph.nodes.text.understand import fields_to_test, understand_alone
+from acegraph.state import APPROVE, Bullet, InvalidSettings, parse_condition
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
 if TYPE_CHECKING:
+    from acegraph.nodes.models.custom_calls import Custom
     from acegraph.nodes.models.language_model import LanguageModel
 
 
@@ -78,6 +78,23 @@ class SimpleFraudAgent:
         transaction = understand_alone(given, self.bullets)
         rules = Ruleset(tuple(bullet for bullet in self.bullets if bullet.condition))
         return Question(transaction, fields_to_test(transaction), self.bullets, rules)
+
+
+AgentLike = Union[SimpleFraudAgent, AnyModel, "Custom"]
+"""What may be given as an agent."""
+
+
+def as_agent(agent: AgentLike, prompt: str | None = None) -> Agent:
+    """An agent in the form that the node calls."""
+    if isinstance(agent, SimpleFraudAgent):
+        if agent.bullets:
+            raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
+        return agent
+    if is_model(agent):
+        return SimpleFraudAgent(model=agent, prompt=prompt)
+    from acegraph.nodes.agent.custom import CustomAgent
+
+    return CustomAgent(agent)
 
 
 def _embedded(asked: Question) -> Decision:

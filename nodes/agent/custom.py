@@ -1,38 +1,25 @@
-"""A custom agent: a chat model, a runnable or a function, in the form that the node calls."""
+"""A custom agent: a runnable or a function, in the form that the node calls."""
 
 from collections.abc import Iterable, Mapping
 
 from langchain_core.messages import BaseMessage
 
-from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.agent.decision import Agent, Decision, Question, unless_untested
+from acegraph.nodes.agent.decision import Decision, Question, unless_untested
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
-from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import InvalidSettings
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, parse_decision
 
-AgentLike = SimpleFraudAgent | AnyModel | Custom
 
+class CustomAgent:
+    """Asks a runnable or a function."""
 
-def as_agent(agent: AgentLike, prompt: str | None = None) -> Agent:
-    """An agent in the form that the node calls."""
-    if isinstance(agent, SimpleFraudAgent):
-        if agent.bullets:
-            raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
-        return agent
-    if is_model(agent):
-        return SimpleFraudAgent(model=agent, prompt=prompt)
-    return _CustomAgent(CustomCall(agent, "agent"))
-
-
-class _CustomAgent:
-    def __init__(self, call: CustomCall) -> None:
-        self._call = call
+    def __init__(self, target: Custom) -> None:
+        self._call = CustomCall(target, "agent")
 
     async def decide_on(self, asked: Question, wait: Wait, name: str | None = None) -> Decision:
+        """Decide on a case."""
         task, transaction = asked.ruleset.task, asked.transaction
         answer = await self._call(
             {

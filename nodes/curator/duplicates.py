@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from acegraph.state import Bullet, Condition
 from acegraph.state.playbook.index import View
 
 _ROUNDING: Final = 1e-9
-_AUTOJUNK: Final = 200
 
 
 @dataclass(frozen=True)
@@ -50,17 +46,12 @@ def _may_be_alike(candidate: str, lowered: Sequence[str], threshold: float) -> l
     """
     if not lowered:
         return []
-    bounds = similarities([candidate], lowered, max(threshold - _ROUNDING, 0))[0]
-    return [int(i) for i in np.flatnonzero(bounds >= threshold - _ROUNDING)]
-
-
-def similarities(left: Sequence[str], right: Sequence[str], cutoff: float) -> NDArray[np.float64]:
-    """The indel similarity of each text on the left to each on the right; 0 below the cutoff."""
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    scorer = Indel.normalized_similarity
-    return process.cdist(left, right, scorer=scorer, score_cutoff=cutoff, dtype=np.float64)
+    scorer, least = Indel.normalized_similarity, max(threshold - _ROUNDING, 0)
+    found = process.extract(candidate, lowered, scorer=scorer, score_cutoff=least, limit=None)
+    return sorted(position for _, _, position in found)
 
 
 def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
@@ -73,32 +64,7 @@ def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
 
 
 def _ratio(candidate: str, existing: str) -> float:
-    """`SequenceMatcher(None, candidate, existing).ratio()`.
-
-    From 200 characters on it ignores frequent characters; below that its blocks are simple.
-
-    >>> _ratio("abcd", "bcde")
-    0.75
-    """
-    if len(existing) >= _AUTOJUNK or not existing or not candidate:
-        return SequenceMatcher(None, candidate, existing).ratio()
-    return 2.0 * _matched(candidate, existing) / (len(candidate) + len(existing))
-
-
-def _matched(a: str, b: str) -> int:
-    """The number of characters in matching blocks: the longest, and those to its left and right.
-
-    Of equally long blocks the earliest in `a` counts, then the earliest in `b`.
-    """
-    start = length = 0
-    for i in range(len(a)):
-        while i + length < len(a) and a[i : i + length + 1] in b:
-            start, length = i, length + 1
-    if not length:
-        return 0
-    at = b.find(a[start : start + length])
-    left = _matched(a[:start], b[:at])
-    return length + left + _matched(a[start + length :], b[at + length :])
+    return SequenceMatcher(None, candidate, existing).ratio()
 
 
 def likenesses(

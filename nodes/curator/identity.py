@@ -13,7 +13,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
     names_somebody,
 )
 from acegraph.nodes.text.lookalikes import skeleton, words_of
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import Transaction
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison

@@ -22,7 +22,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL, names_som
 from acegraph.nodes.evidence.columns.phrases import is_name
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.nodes.text.lookalikes import personal_data, skeleton
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
     APPROVE,
     Bullet,

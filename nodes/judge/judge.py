@@ -4,18 +4,24 @@ With ground truth a judge compares, and asks no model. Without it a language mod
 or the verdict stays pending. A judge knows the transaction and the decision, not the bullets.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
 
-from acegraph.nodes.judge.prompt import JUDGE as PROMPT
-from acegraph.nodes.judge.prompt import judge_messages
-from acegraph.nodes.models.named import AnyModel, resolve_model
+import numpy as np
+
+from acegraph.nodes.models.named import AnyModel, is_model, resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import text_hash
+from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import GIVEN_LABEL, JUDGE, Verdict, other, parse_verdict
+
+if TYPE_CHECKING:
+    from acegraph.nodes.models.custom_calls import Custom
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class LLMJudge(SimpleJudge):
         prompt: str | None = None,
     ) -> None:
         """`prompt` are the instructions of the model, if not the usual ones."""
-        self._model, self._prompt = model, prompt or PROMPT
+        self._model, self._prompt = model, prompt
         self._optional = model_is_optional
 
     async def _opinion(
@@ -99,15 +105,64 @@ class LLMJudge(SimpleJudge):
             raise InvalidSettings(
                 "LLMJudge without ground truth needs a model: pass one or set ACE_JUDGE_MODEL"
             )
+        from acegraph.nodes.judge.prompt import JUDGE as PROMPT
+        from acegraph.nodes.judge.prompt import judge_messages
         from acegraph.state.run.model_forms import VerdictForm
 
         decided = parse_verdict(output)
         fence = model.fence("judge", decision_id or text_hash(clean_text(text)))
-        messages = judge_messages(text, output, fence, self._prompt, task)
+        messages = judge_messages(text, output, fence, self._prompt or PROMPT, task)
         form = await model.fill(VerdictForm, messages, wait)
         right = decided if form.is_correct else other(decided)
         reasoning = clean_text(form.reasoning)
         return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE, model.name)
+
+
+class _CustomJudge(SimpleJudge):
+    """Asks a runnable or a function."""
+
+    def __init__(self, target: "Custom") -> None:
+        from acegraph.nodes.models.custom_calls import CustomCall
+
+        self._call = CustomCall(target, "judge")
+
+    async def _opinion(
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
+    ) -> Judgement:
+        from acegraph.nodes.models.custom_calls import as_share
+
+        answer = await self._call({"transaction": text, "decision": output}, wait)
+        if isinstance(answer, tuple) and len(answer) == 2:
+            answer = {"is_correct": answer[0], "confidence": answer[1]}
+        elif not isinstance(answer, Mapping):
+            answer = {"is_correct": answer}
+        is_correct = answer.get("is_correct")
+        if isinstance(is_correct, np.bool_):
+            is_correct = bool(is_correct)
+        if not isinstance(is_correct, bool):
+            raise ModelAnswerInvalid(f"is_correct is true or false, not {is_correct!r}")
+        decided = parse_verdict(output)
+        return Judgement(
+            is_correct,
+            as_share(answer.get("confidence", 1.0), "confidence"),
+            clean_text(str(answer.get("reasoning", ""))),
+            decided if is_correct else other(decided),
+            JUDGE,
+            "custom judge",
+        )
+
+
+JudgeLike = Union[SimpleJudge, AnyModel, "Custom"]
+"""What may be given as a judge."""
+
+
+def as_judge(judge: JudgeLike, prompt: str | None = None) -> SimpleJudge:
+    """A judge in the form that the node calls."""
+    if isinstance(judge, SimpleJudge):
+        return judge
+    if is_model(judge):
+        return LLMJudge(judge, model_is_optional=True, prompt=prompt)
+    return _CustomJudge(judge)
 
 
 def compare(output: str, ground_truth: str) -> Judgement:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from acegraph.nodes.judge.agreement import JudgeRecord
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.judge.outcome import (
     is_worth_learning,
@@ -29,6 +29,7 @@ from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
+    from acegraph.nodes.judge.agreement import JudgeRecord
     from acegraph.state import BulletPlaybook
 
 logger = logging.getLogger(__name__)
@@ -43,10 +44,13 @@ class JudgeNode:
 
     playbook: BulletPlaybook
     judge: SimpleJudge
-    record: JudgeRecord = field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "record", JudgeRecord(self.playbook))
+    @cached_property
+    def record(self) -> JudgeRecord:
+        """How often models were right, as far as they were asked."""
+        from acegraph.nodes.judge.agreement import JudgeRecord
+
+        return JudgeRecord(self.playbook)
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Say whether the decision was right; record it and move the counters, once."""

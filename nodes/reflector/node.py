@@ -14,7 +14,7 @@ from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale, limits_of
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import DECLINE, AceState, Bullet, ModelError
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.lesson import Lesson

@@ -4,10 +4,9 @@ A language model writes prose, perhaps with a condition. The embedded reflector 
 from labelled cases (induction.py). The reflector proposes; the curator decides what may act.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,8 +27,7 @@ from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, scorec
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
-from acegraph.nodes.text.reader import fields_to_test
-from acegraph.nodes.text.understand import understand_alone
+from acegraph.nodes.text.understand import fields_to_test, understand_alone
 from acegraph.state import Bullet, Case, Condition, Transaction
 from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
@@ -41,17 +39,6 @@ from acegraph.state.values.verdict import Verdict, parse_verdict, sign_of
 
 if TYPE_CHECKING:
     from acegraph.nodes.models.language_model import LanguageModel
-
-_PROBLEMS: Final[dict[str, str]] = {
-    "location_fraud": "country vpn distance ip city state lat lng region travel address",
-    "merchant_risk": "merchant category rating store shop",
-    "velocity": "tx last count minutes attempts frequency",
-    "account_risk": "account age verified disputes email customer",
-    "device_risk": "device browser channel",
-    "amount_anomaly": "amount amt usual price value ratio",
-    "timing": "hour weekday month time date day",
-}
-"""Kinds of problem, and the words in field names by which each is recognised."""
 
 
 @dataclass(frozen=True)
@@ -194,22 +181,11 @@ def as_reflection(induced: Induced) -> Reflection:
     """A rule with its evidence as what a reflector proposes."""
     return Reflection(
         new_bullet=induced.condition.render(),
-        problem_types=problem_types(induced.condition.fields),
+        problem_types=list(dict.fromkeys(c.field for c in induced.condition.comparisons)),
         confidence=round(induced.evidence.precision_low, 4),
         condition=induced.condition.to_json(),
         author=NO_LANGUAGE_MODEL,
     )
-
-
-def problem_types(fields: Iterable[str]) -> list[str]:
-    """The kinds of problem that some fields belong to, by the words in their names.
-
-    >>> problem_types(["country_changed", "amount"])
-    ['location_fraud', 'amount_anomaly']
-    """
-    words = {word for name in fields for word in re.split(r"[^a-z]+", name.lower())}
-    kinds = [kind for kind, about in _PROBLEMS.items() if words & set(about.split())]
-    return kinds or ["pattern"]
 
 
 def _log_odds_with(rules: Sequence[Condition], table: CaseTable) -> Numbers:

@@ -17,13 +17,11 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.backtest import can_prove, wilson_interval
-from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, log_odds_of, sigmoid
 from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
@@ -102,6 +100,8 @@ class HighestRisk:
         """What the labelled cases themselves bear out: of the riskiest, ten or more, the share of
         fraud at the lower end of its interval.
         """
+        from acegraph.nodes.evidence.backtest import wilson_interval
+
         rate, ranked = float(np.average(fraud, weights=shares)), np.argsort(-log_odds)
         cases, frauds = np.cumsum(shares[ranked]), np.cumsum((shares * fraud)[ranked])
         levels = np.unique(log_odds[fraud])  # each of them with the cases that are as risky
@@ -134,6 +134,48 @@ class HighestRisk:
             if b.number > last
         ]
         return found if all(is_of_same_cases) else cls()
+
+
+class _Found(NamedTuple):
+    """What labelled cases say of the risks that bullets state."""
+
+    shift: float
+    share: float
+    """The share of fraud."""
+    highest: HighestRisk
+    riskiest: int
+
+    @classmethod
+    def of(cls, table: CaseTable, bullets: Sequence[Bullet]) -> "_Found | None":
+        """What the cases tell; None where they are too few.
+
+        In steps, so that it is not computed with every case; the same cases give the same scale.
+        """
+        size = stepped(len(table), digits=7)
+        key = (size, tuple((b.id, b.weight) for b in bullets))
+        cached = table.shared.get(_CACHED)
+        if isinstance(cached, tuple) and cached[0] == key:
+            return cls(*cached[1:])
+        first = table.first(size)
+        if not first.fraud.any():
+            return None
+        from acegraph.nodes.evidence.backtest import can_prove
+        from acegraph.nodes.evidence.columns.entities import case_shares
+
+        if not can_prove(first):
+            return None
+        newest = first.newest()
+        shares = case_shares(newest) * newest.weights
+        opinions = log_odds_over(newest, bullets) - newest.departures
+        share = float(np.average(newest.fraud, weights=shares))
+        highest = HighestRisk.behind(bullets)
+        if highest is None and any(b.condition for b in bullets) and share < RARE:
+            highest = HighestRisk.seen(newest.fraud, opinions, shares)
+        highest = highest or HighestRisk()
+        shift = best_shift(newest.fraud, opinions, shares, highest.at(share))
+        found = cls(shift, share, highest, round(float(opinions.max()) * UNIT))
+        table.shared[_CACHED] = (key, *found)
+        return found
 
 
 @dataclass(frozen=True)
@@ -170,34 +212,18 @@ class RiskScale:
         `base_rate` is the share of fraud among the payments to be decided, where the cases are a
         sample with another share.
         """
-        # In steps, so that it is not computed with every case; the same cases give the same scale.
-        size, amount = stepped(len(table), digits=7), table.amount_name
-        has_rules = any(b.condition for b in bullets)
-        if not can_prove(table.first(size)):
+        if not (found := _Found.of(table, bullets)):
+            amount = table.amount_name
             if base_rate is None:  # then no risk can be weighed against its costs
                 return cls(amount_name=amount, knows_rate=False, fixed=fixed)
             shift = log_odds_of(base_rate)
             return cls(shift, 1.0, base_rate, costs, amount, fixed=fixed)
-        key = (size, tuple((b.id, b.weight) for b in bullets))
-        cached = table.shared.get(_CACHED)
-        if isinstance(cached, tuple) and cached[0] == key:
-            shift, share, highest, riskiest = cached[1:]
-        else:
-            newest = table.first(size).newest()
-            shares = case_shares(newest) * newest.weights
-            opinions = log_odds_over(newest, bullets) - newest.departures
-            share = float(np.average(newest.fraud, weights=shares))
-            highest = HighestRisk.behind(bullets)
-            if highest is None and has_rules and share < RARE:
-                highest = HighestRisk.seen(newest.fraud, opinions, shares)
-            highest = highest or HighestRisk()
-            shift = best_shift(newest.fraud, opinions, shares, highest.at(share))
-            riskiest = round(float(opinions.max()) * UNIT)
-            table.shared[_CACHED] = (key, shift, share, highest, riskiest)
+        shift, share, highest = found.shift, found.share, found.highest
         if base_rate:
             shift += log_odds_of(base_rate) - log_odds_of(share)
             shift += math.log(highest.at(share) / highest.at(base_rate))
             share = base_rate
+        amount, riskiest = table.amount_name, found.riskiest
         return cls(shift, highest.at(share), share, costs, amount, riskiest, fixed=fixed)
 
     def risk(self, points: int) -> float:

@@ -39,8 +39,6 @@ def with_derived(
     sighting is read from.
     """
     tested, is_given = playbook.tested_derived(node), any(map(is_derived, understood.fields))
-    if not (is_given or tested or has_derived(table)):
-        return understood
     keeps_given = keeps_given and is_given
     if not keeps_given:
         understood = _without_derived(understood)
@@ -123,11 +121,6 @@ def _unsure_sources(
 def columns_to_see(table: CaseTable, kept: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """The fields that derived fields come from: those of the task, else those that were kept."""
     return (table.task.sighting_columns if table.task else {}) or kept or {}
-
-
-def has_derived(table: CaseTable) -> bool:
-    """Whether labelled cases have fields that are derived from earlier ones."""
-    return any(map(is_derived, table.field_names))
 
 
 def is_usual(name: str, table: CaseTable, *, unknown: bool = False) -> bool:

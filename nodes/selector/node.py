@@ -11,7 +11,6 @@ from langgraph.runtime import get_runtime
 
 from acegraph.nodes.models.named import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
@@ -20,7 +19,7 @@ from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.modes import settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.decision import Clock
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.transaction import clean_text, is_derived
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
@@ -159,6 +158,11 @@ def understand(
     table = playbook.cases(node)
     assert table.task is not None
     understood = replace(understand_given(transaction, table.task), task=table.task)
+    named = {*understood.fields, *table.field_names}
+    if not (playbook.tested_derived(node) or any(map(is_derived, named))):
+        return understood
+    from acegraph.nodes.selector.derived import with_derived
+
     return with_derived(understood, table, playbook, node, case_id, keeps_given=keeps_derived)
 
 

@@ -25,7 +25,6 @@ COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_b
 _ROWS_AT_ONCE: Final = 1024
 _SPARSE_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""
-_FIRST_READ: Final = 64
 
 
 @dataclass(frozen=True)
@@ -81,18 +80,11 @@ def cosines(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
     return products.round(DIGITS)
 
 
-class Products:
-    """Some rows of a matrix of unit vectors, to be compared with vectors in single precision."""
-
-    def __init__(self, matrix: Floats, rows: Rows) -> None:
-        self.rows = rows
-        self._is_sparse = len(rows) < _SPARSE_BELOW * len(matrix)
-        self._vectors = matrix[rows] if self._is_sparse else matrix
-
-    def near(self, vectors: Floats) -> Floats:
-        """The cosines of the rows with one unit vector or several."""
-        products = self._vectors @ vectors.T
-        return products if self._is_sparse else products[self.rows]
+def near(matrix: Floats, rows: Rows, vector: Floats) -> Floats:
+    """The cosines of some rows with a unit vector, in single precision."""
+    if len(rows) < _SPARSE_BELOW * len(matrix):
+        return np.asarray(matrix[rows] @ vector)
+    return np.asarray((matrix @ vector)[rows])
 
 
 def pass_semantic(
@@ -125,9 +117,6 @@ class Candidates:
     """The other part of each score: weighted quality and Thompson draw."""
     semantic_weight: float
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def exactly(self, which: Rows, others: Rows) -> tuple[Floats, Floats]:
         """The semantic scores of some, and their cosines to others, in double precision."""
         towards = np.vstack([self.query, self.matrix[self.rows[others]]])
@@ -144,43 +133,26 @@ def pick_diverse(candidates: Candidates, n: int, weight: float) -> list[int]:
     c, error = candidates, max_error(candidates.matrix.shape[1])
     slack = 2 * ((abs(c.semantic_weight) + weight) * error + 10.0**-DIGITS)
     scores = c.fixed + c.semantic_weight * np.maximum(c.products, c.floors)
-    sines = np.sqrt(np.maximum(1 - np.maximum(np.abs(c.products) - error, 0) ** 2, 0))
-    similarity, picked = np.zeros(len(c)), np.zeros(0, np.intp)
-    for _ in range(min(n, len(c))):
-        left: Rows = np.arange(len(c))
-        totals: Floats = scores
-        if len(picked):
-            # The angle between two vectors is at most the sum of their angles to the query. So a
-            # bonus is bounded, and most vectors need not be read again for each pick.
-            last = picked[-1]
-            similarity += c.products * c.products[last] - sines * sines[last] - 3 * error
-            most = scores + weight * (1 - similarity / len(picked))
-            enough = _totals(c, _best_of(most, _FIRST_READ), picked, scores, weight).max()
-            left = np.flatnonzero(most >= enough - slack)
-            totals = _totals(c, left, picked, scores, weight)
-        close = left[totals >= totals.max() - slack]
-        picked = np.append(picked, _exactly_best(c, close, picked, weight))
-        scores[picked[-1]] = -np.inf
-    return picked.tolist()
-
-
-def _totals(c: Candidates, which: Rows, picked: Rows, scores: Floats, weight: float) -> Floats:
-    """The scores of some with their bonuses, in single precision."""
-    alike = Products(c.matrix, c.rows[which]).near(c.matrix[c.rows[picked]])
-    return np.asarray(scores[which] + weight * (1 - alike.mean(axis=1)))
-
-
-def _best_of(values: Floats, n: int) -> Rows:
-    """The positions of the n largest values, in no order."""
-    return np.arange(len(values)) if n >= len(values) else values.argpartition(-n)[-n:]
+    # No bonus is above twice the weight: what is farther behind the n-th best is never picked.
+    nth = np.partition(scores, -n)[-n] if len(scores) > n else -np.inf
+    left = np.flatnonzero(scores >= nth - 2 * weight - slack)
+    scores, rows = scores[left], c.rows[left]
+    totals, similarity, picked = scores, np.zeros(len(left)), np.zeros(0, np.intp)
+    while len(picked) < min(n, len(left)):
+        close = np.flatnonzero(totals >= totals.max() - slack)
+        best = close[_exactly_best(c, left[close], left[picked], weight)]
+        picked, scores[best] = np.append(picked, best), -np.inf
+        similarity += near(c.matrix, rows, c.matrix[rows[best]])
+        totals = scores + weight * (1 - similarity / len(picked))
+    return [int(row) for row in left[picked]]
 
 
 def _exactly_best(c: Candidates, close: Rows, picked: Rows, weight: float) -> int:
-    """The best total in double precision, where rounding leaves it open."""
+    """The place of the best total in double precision, where rounding leaves it open."""
     if len(close) == 1:
-        return int(close[0])
+        return 0
     semantic, alike = c.exactly(close, picked)
     exact = c.fixed[close] + c.semantic_weight * semantic
     if len(picked):
         exact += weight * (1 - alike.mean(axis=1))
-    return int(close[np.argmax(exact.round(DIGITS))])
+    return int(np.argmax(exact.round(DIGITS)))

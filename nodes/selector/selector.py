@@ -20,8 +20,7 @@ from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, na
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.selector.scoring import StageSettings
 from acegraph.nodes.selector.stages import Pool, Selection, choose, unread
-from acegraph.nodes.text.reader import fields_to_test
-from acegraph.nodes.text.understand import understand_given
+from acegraph.nodes.text.understand import fields_to_test, understand_given
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit

@@ -119,7 +119,7 @@ def choose(
     """Stages 3 to 5: `vector` is that of the transaction, `matrix` has a row per bullet."""
     threshold, weights = settings.threshold, settings.weights
     rows = np.flatnonzero(pool.is_open)
-    products = scoring.Products(matrix, rows).near(vector)
+    products = scoring.near(matrix, rows, vector)
     holds = pool.answers[rows] == HOLDS
     is_relevant = holds | scoring.pass_semantic(products, rows, matrix, vector, threshold)
     rows, products, holds = rows[is_relevant], products[is_relevant], holds[is_relevant]

@@ -36,15 +36,6 @@ def says_the_same(left: str, right: str) -> bool:
     return left == right or _parts(left) == _parts(right)
 
 
-def verdict_in(text: str) -> str:
-    """The verdict that a text names first; empty if it names none.
-
-    >>> verdict_in("Gift cards: reject them")
-    'decline'
-    """
-    return next((part for part in _parts(text) if part in ("approve", "decline")), "")
-
-
 @lru_cache(maxsize=4096)
 def _parts(text: str) -> tuple[str, ...]:
     """What carries meaning in a text, in order."""

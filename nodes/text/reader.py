@@ -1,8 +1,7 @@
-"""The reader: it turns a transaction into fields on which conditions can be tested.
+"""The reader of sentences: it turns a text into fields on which conditions can be tested.
 
-A mapping keeps its fields (understand.py fits them to a task). Free text is searched for the
-patterns of field_patterns.py and the flags of lexicon.py; everything else in it is ignored. The
-reader states facts and judges nothing.
+A text is searched for the patterns of field_patterns.py and the flags of lexicon.py; everything
+else in it is ignored. The reader states facts and judges nothing.
 """
 
 import re
@@ -13,9 +12,8 @@ from typing import Final
 
 from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, amounts_in, states
 from acegraph.nodes.text.lexicon import mentions
-from acegraph.state import Transaction
 from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
-from acegraph.state.values.texts import SENTENCE, without_quotes, without_remarks
+from acegraph.state.values.texts import without_quotes, without_remarks
 from acegraph.state.values.transaction import Fields, Scalar
 
 _ANSWERS: Final = {
@@ -34,25 +32,8 @@ _KINDS: Final = {"category": "merchant_category", "channel": "channel"}
 """The field for each group of concepts in the lexicon that names a kind."""
 
 
-def read_fields(transaction: Transaction) -> Fields:
-    """The fields of a transaction: those of its mapping as they are, or what its text states.
-
-    >>> read_fields(Transaction.of("User pays $2,500 at 3 AM via VPN, account is 2 days old"))
-    {'amount': 2500.0, 'hour': 3, 'account_age_days': 2.0, 'vpn': True}
-    """
-    if transaction.fields:
-        return dict(transaction.fields)
-    return dict(_read_whole(transaction.text))
-
-
-def fields_to_test(transaction: Transaction) -> Fields:
-    """The fields that conditions test: those that are read, and a text itself as `text`."""
-    fields = read_fields(transaction)
-    return fields if transaction.fields else {**fields, SENTENCE: transaction.text}
-
-
 @lru_cache(maxsize=1024)  # selector, agent and reflector of one run read the same text
-def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
+def read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
     """The fields of a transaction's text, from its pairs and its sentences."""
     text = without_remarks(text[:_READ_AT_MOST])
     return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from acegraph.nodes.text.reader import amount_is_unclear, read_fields
 from acegraph.state import Bullet, InvalidTransaction, Transaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Misfit
@@ -46,6 +45,25 @@ class Understood:
     task: Task = CARD_PAYMENTS
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields from which later payments see it, by what they hold; else empty."""
+
+
+def read_fields(transaction: Transaction) -> Fields:
+    """The fields of a transaction: those of its mapping as they are, or what its text states.
+
+    >>> read_fields(Transaction.of("User pays $2,500 at 3 AM via VPN, account is 2 days old"))
+    {'amount': 2500.0, 'hour': 3, 'account_age_days': 2.0, 'vpn': True}
+    """
+    if transaction.fields:
+        return dict(transaction.fields)
+    from acegraph.nodes.text.reader import read_whole  # only sentences need it
+
+    return dict(read_whole(transaction.text))
+
+
+def fields_to_test(transaction: Transaction) -> Fields:
+    """The fields that conditions test: those that are read, and a text itself as `text`."""
+    fields = read_fields(transaction)
+    return fields if transaction.fields else {**fields, SENTENCE: transaction.text}
 
 
 def understand_given(transaction: Transaction, task: Task) -> Understood:
@@ -89,6 +107,8 @@ def _of_text(transaction: Transaction, task: Task) -> Understood:
     if not task.reader:
         fields: Fields = {SENTENCE: transaction.text}
         return Understood(replace(transaction, fields=fields), fields)
+    from acegraph.nodes.text.reader import amount_is_unclear
+
     read = read_fields(transaction)
     fitted = task.fit(read)
     fields = {name: value for name, value in fitted.fields.items() if name in read}

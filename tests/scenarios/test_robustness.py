@@ -16,7 +16,7 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generat
 from acegraph.nodes import Curator, SimpleFraudAgent
 from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
     AceContext,
     BulletPlaybook,

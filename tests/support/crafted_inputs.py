@@ -55,7 +55,8 @@ from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
-from acegraph.nodes.text.reader import read_exposed_fields, read_fields
+from acegraph.nodes.text.reader import read_exposed_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
     AceContext,
     AceError,

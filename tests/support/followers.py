@@ -18,7 +18,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from acegraph.nodes import SimpleFraudAgent
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import Transaction
 
 _FENCED = re.compile(r"Case:\nDATA ([0-9a-f]{16})\n(.*?)\nDATA \1", re.DOTALL)

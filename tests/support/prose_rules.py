@@ -7,7 +7,7 @@ import numpy as np
 from followers import meant_by, own_opinion
 
 from acegraph.graph import generate_transactions
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import BulletPlaybook, Case, Transaction
 
 NODE = "fraud_detection"

@@ -22,7 +22,7 @@ from acegraph.nodes.models.embedding_models import EMBEDDED
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
-from acegraph.nodes.text.reader import fields_to_test
+from acegraph.nodes.text.understand import fields_to_test
 from acegraph.state import (
     DECLINE,
     AceContext,

@@ -11,7 +11,7 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transact
 from acegraph.nodes import LanguageModel, SimpleFraudAgent
 from acegraph.nodes.agent.prompt import Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
     AceContext,
     Bullet,

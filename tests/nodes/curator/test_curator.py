@@ -203,28 +203,13 @@ def test_a_rule_whose_cause_is_gone_is_retired() -> None:
     assert playbook.get_bullet("b1").status == "retired"
 
 
-def test_of_equals_a_full_playbook_retires_the_one_that_says_what_another_says() -> None:
-    playbook, curator = BulletPlaybook(), Curator(capacity=3, gate="off")
-    for text in (
-        "Decline gift cards bought at night by new users",
-        "Decline wire transfers abroad over the weekend",
-        "Decline gift cards bought by night by new people",
-    ):
+def test_of_equals_a_full_playbook_retires_the_oldest() -> None:
+    playbook, curator = BulletPlaybook(), Curator(capacity=2, gate="off")
+    for text in ("Decline gift cards at night", "Decline wire transfers abroad"):
         playbook.add_bullet(text, NODE)
-    found = curator.curate("Decline tickets resold by phone", NODE, playbook)
-    assert found.retired == ("b1",)
-    assert "like b3" in playbook.history()[-1]["reason"]
+    assert curator.curate("Decline tickets resold by phone", NODE, playbook).retired == ("b1",)
     playbook.set_status("b1", "active", "wanted back")
     assert playbook.get_bullet("b1").status == "active"
-
-
-def test_a_contradiction_is_not_redundant() -> None:
-    playbook, curator = BulletPlaybook(), Curator(capacity=3, gate="off")
-    playbook.add_bullet("Refuse donations to unknown charities", NODE)
-    playbook.add_bullet("Approve gift cards bought at night by new users", NODE)
-    playbook.add_bullet("Decline gift cards bought at night by new users", NODE)
-    found = curator.curate("Decline tickets resold by phone", NODE, playbook)
-    assert found.retired == ("b1",)
 
 
 def test_a_playbook_far_over_its_capacity_keeps_the_best() -> None:

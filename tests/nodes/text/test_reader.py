@@ -4,7 +4,7 @@ import pytest
 
 from acegraph.graph import generate_transactions
 from acegraph.nodes.text.lexicon import mentions
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import Transaction
 from acegraph.state.values.transaction import Fields
 

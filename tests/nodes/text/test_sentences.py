@@ -3,7 +3,7 @@
 import pytest
 
 from acegraph.graph import create_ace_graph
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.understand import read_fields
 from acegraph.state import Transaction
 from acegraph.state.values.transaction import Fields
 
