@@ -4,17 +4,16 @@ The prices are those of `CostMatrix`.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, of_draws, resampled_sums, widen
+from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, of_draws, resampled
 from acegraph.graph.metrics.paired import NO_DIFFERENCE, Difference, permutation_test
+from acegraph.graph.metrics.rates import Figures, Weights, share
 from acegraph.graph.metrics.run import Run
 from acegraph.state.values.costs import CostMatrix
-
-Figures = NDArray[np.float64]
 
 
 def cost_estimates(runs: Sequence[Run], costs: CostMatrix) -> dict[str, Estimate]:
@@ -22,17 +21,15 @@ def cost_estimates(runs: Sequence[Run], costs: CostMatrix) -> dict[str, Estimate
 
     An alert is a decision to decline. The figures are over the cases of all runs together.
     """
-    columns = []
-    for run in runs:
-        fraud, declined, values = run.fraud, run.declined, run.values
-        caught = fraud & declined
-        alerts, money = (caught, declined), (values * caught, values * fraud)
-        columns.append(np.stack([*alerts, *money, run.paid(costs), np.ones(len(fraud))]))
-    precision, value, cost_of_one = _ratios(runs, columns, shares=2)
+    fraud, declined, values = (
+        np.concatenate([getattr(run, name) for run in runs])
+        for name in ("fraud", "declined", "values")
+    )
+    caught, paid = fraud & declined, np.concatenate([run.paid(costs) for run in runs])
     return {
-        "fraud_per_1000_alerts": _times(1000, precision),
-        "value_caught": value,
-        "cost_per_1000": _times(1000, cost_of_one),
+        "fraud_per_1000_alerts": _times(1000, _over_all(runs, share, caught, declined)),
+        "value_caught": _over_all(runs, share, values * caught, values * fraud),
+        "cost_per_1000": _times(1000, _over_all(runs, _mean, paid)),
     }
 
 
@@ -46,32 +43,34 @@ def cost_if_all_approved(runs: Sequence[Run], costs: CostMatrix) -> float:
 def cost_difference(ours: Sequence[Run], theirs: Sequence[Run], costs: CostMatrix) -> Difference:
     """What ours costs more than theirs per 1,000 payments, as in paired.py."""
     gaps = [a.paid(costs) - b.paid(costs) for a, b in zip(ours, theirs, strict=True)]
-    [gap_of_one] = _ratios(ours, [np.stack([gap, np.ones(len(gap))]) for gap in gaps])
-    if math.isnan(gap_of_one.mean):
+    found = _times(1000, _over_all(ours, _mean, np.concatenate(gaps)))
+    if math.isnan(found.mean):
         return NO_DIFFERENCE
-    return Difference(**vars(_times(1000, gap_of_one)), p_value=permutation_test(ours, gaps))
+    return Difference(**vars(found), p_value=permutation_test(ours, gaps))
 
 
 def _times(factor: float, estimate: Estimate) -> Estimate:
     return Estimate(factor * estimate.mean, factor * estimate.low, factor * estimate.high)
 
 
-def _ratios(runs: Sequence[Run], columns: Sequence[Figures], shares: int = 0) -> list[Estimate]:
-    """The ratio of each pair of columns, summed over the cases of all runs, with its interval.
+def _mean(of_cases: Figures, weights: Weights) -> Figures:
+    if weights is None:
+        return np.mean(of_cases)
+    return np.divide(weights[:, :-1] @ of_cases, weights[:, :-1].sum(axis=1))
 
-    The first `shares` of them are shares of a whole: all or none of it is no certainty.
-    """
-    rng, together = np.random.default_rng(0), np.concatenate(columns, axis=1)
-    sums, weights = resampled_sums(runs, columns, rng)
-    pooled = np.einsum("drc,dr->dc", sums, weights * len(runs))
-    ratios = []
-    for part, whole in zip(range(0, len(together), 2), range(1, len(together), 2), strict=True):
-        if not together[whole].any():
-            ratios.append(NO_ESTIMATE)
-            continue
-        if part < 2 * shares:
-            widen(pooled, together, part, whole, rng)
-        drawn = pooled[pooled[:, whole] > 0]  # a sample may have drawn none of the whole
-        mean = float(together[part].sum() / together[whole].sum())
-        ratios.append(of_draws(mean, drawn[:, part] / drawn[:, whole]))
-    return ratios
+
+def _over_all(
+    runs: Sequence[Run], measure: Callable[..., Figures], *columns: NDArray[np.generic]
+) -> Estimate:
+    """A measure of columns over the cases of all runs, with its interval."""
+    if not columns[-1].size or (measure is share and not columns[-1].any()):
+        return NO_ESTIMATE
+
+    def figure(weights: list[Figures], picked: Figures) -> Figures:
+        pairs = zip(weights, len(runs) * picked.T, strict=True)
+        together = [some[:, :-1] * often[:, None] for some, often in pairs]
+        return measure(*columns, np.column_stack((*together, weights[0][:, -1])))
+
+    with np.errstate(invalid="ignore"):  # a draw may have none of the whole
+        (draws,) = resampled(runs, [figure])
+    return of_draws(float(measure(*columns, None)), draws[~np.isnan(draws)])

@@ -4,21 +4,24 @@ Wilson's interval itself is in nodes/evidence, since the nodes need it without a
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.rates import METRICS, RANKINGS, RATES, is_void
+from acegraph.graph.metrics.rates import METRICS, RANKINGS, RATES, Figures, Metric, is_void
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
 
-_BOOTSTRAPS: Final = 2000
-_RANKING_BOOTSTRAPS: Final = 200
-_AT_ONCE: Final = 1_000_000
+_DRAWS: Final = 1000
+_RANKING_DRAWS: Final = 200
+_AT_ONCE: Final = 5_000_000
 """How many weights are drawn at a time, so that memory stays small."""
+Figure = Callable[[list[Figures], Figures], Figures]
+"""The draws of a figure, from the weights of the cases of each run (as in rates.py), and by draw
+the share of each run."""
 
 
 @dataclass(frozen=True)
@@ -101,16 +104,47 @@ def estimates(
     runs: Sequence[Run], metrics: Sequence[str] = (), rng: np.random.Generator | None = None
 ) -> dict[str, Estimate]:
     """Several metrics by their names, or all: rates share their draws, and rankings do."""
-    rates, ranked = ([n for n in metrics or METRICS if n in kind] for kind in (RATES, RANKINGS))
-    draws = _rate_draws(runs, rng or np.random.default_rng(0)) if rates else {}
-    draws |= _ranking_draws(ranked, runs, rng or np.random.default_rng(0)) if ranked else {}
-    return {name: _with_interval(name, runs, draws[name]) for name in (*rates, *ranked)}
+    found: dict[str, Estimate] = {}
+    for kind, count in ((RATES, _DRAWS), (RANKINGS, _RANKING_DRAWS)):
+        names = [name for name in kind if name in (metrics or METRICS)]
+        draws = resampled(runs, [mean_over(runs, kind[name]) for name in names], count, rng)
+        for name, drawn in zip(names, draws, strict=True):
+            mean = float(np.mean([kind[name](run) for run in runs]))
+            is_none = any(is_void(name, run) for run in runs)
+            found[name] = NO_ESTIMATE if is_none else of_draws(mean, drawn)
+    return found
 
 
-def _with_interval(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
-    if any(is_void(metric, run) for run in runs):
-        return NO_ESTIMATE
-    return of_draws(float(np.mean([METRICS[metric](run) for run in runs])), draws)
+def mean_over(runs: Sequence[Run], metric: Metric) -> Figure:
+    """The mean of a metric over runs, of which each counts as often as it is drawn."""
+
+    def mean(weights: list[Figures], picked: Figures) -> Figures:
+        drawn = (metric(run, some) for run, some in zip(runs, weights, strict=True))
+        return np.sum([one * often for one, often in zip(drawn, picked.T, strict=True)], axis=0)
+
+    return mean
+
+
+def resampled(
+    runs: Sequence[Run],
+    figures: Sequence[Figure],
+    count: int = _DRAWS,
+    rng: np.random.Generator | None = None,
+) -> Figures:
+    """Figures with random weights on the rows of the data and on the runs: a row of draws of each.
+
+    Rows are resampled by the Bayesian bootstrap (Rubin 1981), and runs as well: resampling both may
+    give too wide an interval, never too narrow a one (Owen 2007).
+    """
+    rng = rng or np.random.default_rng(0)
+    rows, size = row_numbers(runs)
+    picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), count) / len(runs)
+    found = []
+    for some in np.array_split(picked, count * size // _AT_ONCE + 1) if figures else ():
+        drawn = rng.standard_exponential((len(some), size + 1))
+        weights = [drawn[:, [*of_run, size]] for of_run in rows]
+        found.append(np.stack([figure(weights, some) for figure in figures]))
+    return np.concatenate(found, axis=1) if found else np.empty((0, count))
 
 
 def row_numbers(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
@@ -134,85 +168,3 @@ def share_of_rows(
     times = np.bincount(rows[relevant])
     shares = np.bincount(rows[relevant], counted[relevant])[times > 0] / times[times > 0]
     return float(shares.sum()), len(shares)
-
-
-def _ranking_draws(
-    metrics: Sequence[str], runs: Sequence[Run], rng: np.random.Generator
-) -> dict[str, NDArray[np.float64]]:
-    """The rankings with random weights on the rows and on the runs, as in `resampled_sums`."""
-    rows_by_run, size = row_numbers(runs)
-    picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), _RANKING_BOOTSTRAPS)
-    draws = {name: np.zeros(_RANKING_BOOTSTRAPS) for name in metrics}
-    at_once = _AT_ONCE // max(size, 1) + 1
-    for start in range(0, _RANKING_BOOTSTRAPS, at_once):
-        part = slice(start, start + at_once)
-        weights = rng.standard_exponential((len(picked[part]), size))
-        for i, (run, rows) in enumerate(zip(runs, rows_by_run, strict=True)):
-            fraud, scores, drawn = run.fraud, run.scores, weights[:, rows]
-            for name in metrics:
-                figures = RANKINGS[name](fraud, scores, weights=drawn)
-                if name.startswith("recall") and METRICS[name](run) in (0, 1):
-                    # All or none: half a case is added, or the interval would have no width.
-                    extra, frauds = rng.standard_exponential(len(drawn)), drawn @ fraud
-                    figures = (figures * frauds + extra / 2) / (frauds + extra)
-                draws[name][part] += figures * picked[part, i] / len(runs)
-    return draws
-
-
-def _rate_draws(runs: Sequence[Run], rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
-    columns = [
-        np.stack([run.fraud, run.fraud & ~run.right, ~run.fraud, ~run.fraud & ~run.right]) * 1.0
-        for run in runs
-    ]
-    sums, weights = resampled_sums(runs, columns, rng)
-    for i, column in enumerate(columns):
-        for whole, part in ((0, 1), (2, 3)):
-            widen(sums[:, i], column, part, whole, rng)
-    frauds, missed, honests, false = np.moveaxis(sums, 2, 0)
-    miss_rate, false_rate = missed / frauds, false / honests
-    draws = {
-        "accuracy": 1 - (missed + false) / (frauds + honests),
-        "balanced_accuracy": 1 - (miss_rate + false_rate) / 2,
-        "false_decline_rate": false_rate,
-        "missed_fraud_rate": miss_rate,
-    }
-    return {name: np.asarray((figures * weights).sum(axis=1)) for name, figures in draws.items()}
-
-
-def widen(
-    sums: NDArray[np.float64],
-    columns: NDArray[np.float64],
-    part: int,
-    whole: int,
-    rng: np.random.Generator,
-) -> None:
-    """Add half a case to the draws of a share of all or none: its interval would have no width."""
-    total = columns[whole].sum()
-    if columns[part].sum() in (0, total):
-        extra = rng.standard_exponential(len(sums))
-        extra *= total / max(np.count_nonzero(columns[whole]), 1) or 1.0
-        sums[:, whole] += extra
-        sums[:, part] += extra / 2
-
-
-def resampled_sums(
-    runs: Sequence[Run], columns: Sequence[NDArray[np.float64]], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Sums over the cases of each run by draw, run and column, with random weights on the rows;
-    and the weight of each run in each draw.
-
-    Rows are resampled by the Bayesian bootstrap (Rubin 1981), and runs as well: resampling both may
-    give too wide an interval, never too narrow a one (Owen 2007).
-    """
-    (rows_by_run, size), width = row_numbers(runs), len(columns[0])
-    table = np.zeros((size, len(runs) * width))
-    for i, (rows, column) in enumerate(zip(rows_by_run, columns, strict=True)):
-        np.add.at(table[:, i * width : (i + 1) * width], rows, column.T)
-    # The weight of k rows that are alike is one draw: the sum of k exponentials.
-    kinds, counts = np.unique(table, axis=0, return_counts=True)
-    sums, at_once = np.empty((_BOOTSTRAPS, len(runs) * width)), _AT_ONCE // max(len(counts), 1) + 1
-    for start in range(0, _BOOTSTRAPS, at_once):
-        part = sums[start : start + at_once]
-        part[:] = rng.standard_gamma(counts, (len(part), len(counts))) @ kinds
-    picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), _BOOTSTRAPS)
-    return sums.reshape(_BOOTSTRAPS, len(runs), width), picked / len(runs)

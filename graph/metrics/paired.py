@@ -8,11 +8,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.intervals import Estimate, of_draws, resampled_sums, row_numbers
+from acegraph.graph.metrics.intervals import (
+    Estimate,
+    mean_over,
+    of_draws,
+    resampled,
+    row_numbers,
+)
+from acegraph.graph.metrics.rates import balanced_accuracy, is_void
 from acegraph.graph.metrics.run import Run
 
-_SUMS_AT_MOST: Final = 1_000_000
-"""Sums of differences that a permutation test holds at a time."""
+_SIGNS: Final = np.array([-1.0, 1.0])
+_SIGNS_AT_MOST: Final = 1_000_000
+"""Signs that a permutation test draws at a time."""
 
 
 @dataclass(frozen=True)
@@ -85,51 +93,38 @@ def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Difference:
 
     An undecided case counts as wrong.
     """
-    is_fraud = [run.fraud for run in ours]
-    if not all(some.any() and not some.all() for some in is_fraud):
+    if any(is_void("balanced_accuracy", run) for run in ours):
         return NO_DIFFERENCE
-    columns = []
-    for some, gains in zip(is_fraud, _differences(ours, theirs), strict=True):
-        fraud, honest = some.astype(float), 1 - some.astype(float)
-        columns.append(np.stack([fraud, fraud * gains, honest, honest * gains]))
-    sums, weights = resampled_sums(ours, columns, np.random.default_rng(0))
-    frauds, of_fraud, honests, of_honest = np.moveaxis(sums, 2, 0)
-    draws = ((of_fraud / frauds + of_honest / honests) / 2 * weights).sum(axis=1)
-    gains_by_case = [(c[1] / c[0].sum() + c[3] / c[2].sum()) / 2 / len(ours) for c in columns]
-    gained = float(np.concatenate(gains_by_case).sum())
-    found = of_draws(gained, draws)
-    return Difference(**vars(found), p_value=permutation_test(ours, gains_by_case))
+    of_ours, of_theirs = (mean_over(runs, balanced_accuracy) for runs in (ours, theirs))
+    (draws,) = resampled(ours, [lambda *drawn: of_ours(*drawn) - of_theirs(*drawn)])
+    gains = []
+    for run, gained in zip(ours, _differences(ours, theirs), strict=True):
+        sizes = np.where(run.fraud, np.mean(run.fraud), np.mean(~run.fraud))
+        gains.append(gained / sizes / 2 / len(gained) / len(ours))
+    found = of_draws(float(np.concatenate(gains).sum()), draws)
+    return Difference(**vars(found), p_value=permutation_test(ours, gains))
 
 
-def permutation_test(
-    runs: Sequence[Run], differences: Sequence[NDArray[np.float64]], draws: int = 19_999
-) -> float:
+def permutation_test(runs: Sequence[Run], differences: Sequence[NDArray[np.float64]]) -> float:
     """The p-value of a sum of paired differences, one for each case of each run; two-sided.
 
     If the two ways are equally good, each row's difference might as well have the other sign
-    (Fisher 1935). A row that several runs tested has one sign for all of them. The test is exact if
-    the differences have few sizes, as those in accuracy have; otherwise signs are drawn.
+    (Fisher 1935). A row that several runs tested has one sign for all of them.
     """
-    from scipy.stats import binom  # takes a second to import, and only reports need it
+    from scipy.stats import monte_carlo_test  # takes a second to import, and only reports need it
 
     rows, size = row_numbers(runs)
     by_row = np.bincount(np.concatenate(rows), np.concatenate(differences), size)
-    sizes = np.abs(by_row[by_row != 0])
-    needed = abs(by_row.sum()) - 1e-9 * sizes.sum()
-    kinds, counts = np.unique(sizes, return_counts=True)
-    if np.log(counts + 1.0).sum() <= math.log(_SUMS_AT_MOST):
-        sums, chances = np.zeros(1), np.ones(1)
-        for size, count in zip(kinds, counts, strict=True):
-            sums = np.add.outer(sums, size * np.arange(-count, count + 1, 2)).ravel()
-            heads = binom.pmf(np.arange(count + 1), count, 0.5)
-            chances = np.multiply.outer(chances, heads).ravel()
-        return float(min(1.0, chances[np.abs(sums) >= needed].sum()))
-    rng, at_once = np.random.default_rng(0), _SUMS_AT_MOST // len(sizes) + 1
-    reached = 0
-    for start in range(0, draws, at_once):
-        is_plus = rng.integers(0, 2, (min(at_once, draws - start), len(sizes)), dtype=bool)
-        reached += int((np.abs(2 * (is_plus @ sizes) - sizes.sum()) >= needed).sum())
-    return (reached + 1) / (draws + 1)
+    by_row, rng = by_row[by_row != 0], np.random.default_rng(0)
+    found = monte_carlo_test(
+        by_row,
+        lambda size: by_row * rng.choice(_SIGNS, size),
+        lambda sample, axis: np.abs(np.sum(sample, axis)),
+        n_resamples=19_999,
+        batch=_SIGNS_AT_MOST // max(len(by_row), 1) + 1,
+        alternative="greater",
+    )
+    return float(found.pvalue) if len(by_row) else 1.0
 
 
 def _differences(ours: Sequence[Run], theirs: Sequence[Run]) -> list[NDArray[np.float64]]:

@@ -1,64 +1,88 @@
-"""Rates of decisions (accuracy, false declines, missed fraud), and all metrics by their names."""
+"""Rates of decisions (accuracy, false declines, missed fraud), and all metrics by their names.
 
-import math
+A metric of a run is one figure, or one for each draw of a bootstrap where weights are given.
+"""
+
 from collections.abc import Callable
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
 
+Figures = NDArray[np.float64]
+Weights = Figures | None
+"""How much each case counts, in one row for each draw. The last column is no case: it counts half
+where a share is of all or none, whose draws would not differ else."""
 
-def accuracy(run: Run) -> float:
+Metric = Callable[..., Figures]
+"""A figure of a run; with weights one for each row of them."""
+
+
+def share(part: NDArray[np.generic], whole: NDArray[np.generic], weights: Weights) -> Figures:
+    """What a part is of a whole, each summed over the cases; of nothing it is 0."""
+    if weights is None or not whole.any():
+        figure = np.divide(part.sum(), whole.sum() or 1.0)
+        return figure if weights is None else np.full(len(weights), figure)
+    total = weights[:, :-1] @ whole
+    size = whole.sum() / np.count_nonzero(whole)
+    return _unsure((weights[:, :-1] @ part) / total, total, size * weights[:, -1])
+
+
+def _unsure(figures: Figures, total: Figures, extra: Figures) -> Figures:
+    """Draws of a share; half a case is added if they are of all or none."""
+    is_sure = figures[0] in (0, 1) and (figures == figures[0]).all()
+    return (figures * total + extra / 2) / (total + extra) if is_sure else figures
+
+
+def accuracy(run: Run, weights: Weights = None) -> Figures:
     """The share of cases that were decided rightly."""
-    return float(np.mean(run.right)) if run.truths else math.nan
+    return share(run.right, np.ones(len(run.truths)), weights)
 
 
-def balanced_accuracy(run: Run) -> float:
+def balanced_accuracy(run: Run, weights: Weights = None) -> Figures:
     """The mean of two shares: of fraud declined, and of honest transactions approved."""
-    return 1 - (missed_fraud_rate(run) + false_decline_rate(run)) / 2
+    return 1 - (missed_fraud_rate(run, weights) + false_decline_rate(run, weights)) / 2
 
 
-def false_decline_rate(run: Run) -> float:
+def false_decline_rate(run: Run, weights: Weights = None) -> Figures:
     """The share of honest transactions that were declined."""
-    honest = ~run.fraud
-    return float(np.mean(run.declined[honest])) if honest.any() else 0.0
+    return share(run.declined & ~run.fraud, ~run.fraud, weights)
 
 
-def missed_fraud_rate(run: Run) -> float:
+def missed_fraud_rate(run: Run, weights: Weights = None) -> Figures:
     """The share of fraudulent transactions that were approved."""
-    return float(np.mean(~run.declined[run.fraud])) if run.fraud.any() else 0.0
+    return share(run.fraud & ~run.declined, run.fraud, weights)
 
 
-RATES: Final[dict[str, Callable[[Run], float]]] = {
-    rate.__name__: rate
-    for rate in (accuracy, balanced_accuracy, false_decline_rate, missed_fraud_rate)
+def _ranked(run: Run, weights: Weights = None, *, measure: Callable[..., Figures]) -> Figures:
+    fraud, scores = run.fraud, run.scores
+    if weights is None:
+        return measure(fraud, scores)
+    figures = measure(fraud, scores, weights=weights[:, :-1])
+    return _unsure(figures, weights[:, :-1] @ fraud, weights[:, -1])
+
+
+RATES: Final[dict[str, Metric]] = {
+    "accuracy": accuracy,
+    "balanced_accuracy": balanced_accuracy,
+    "false_decline_rate": false_decline_rate,
+    "missed_fraud_rate": missed_fraud_rate,
 }
-
-
-class Ranking(Protocol):
-    """A measure of risk scores; `weights` as in ranking.py."""
-
-    def __call__(
-        self, fraud: ranking.Labels, scores: ranking.Scores, *, weights: ranking.Weights = None
-    ) -> ranking.Scores:
-        """The figure, or one for each row of weights."""
-
-
-RANKINGS: Final[dict[str, Ranking]] = {
-    "average_precision": ranking.average_precision,
-    "roc_auc": ranking.roc_auc,
-    "recall_at_half_percent": partial(ranking.recall_at, false_positive_rate=0.005),
-    "recall_at_1_percent": partial(ranking.recall_at, false_positive_rate=0.01),
-    "recall_at_5_percent": partial(ranking.recall_at, false_positive_rate=0.05),
-    "calibration_error": ranking.calibration_error,
+RANKINGS: Final[dict[str, Metric]] = {
+    "average_precision": partial(_ranked, measure=ranking.average_precision),
+    "roc_auc": partial(_ranked, measure=ranking.roc_auc),
+    "calibration_error": partial(_ranked, measure=ranking.calibration_error),
+} | {
+    f"recall_at_{name}_percent": partial(
+        _ranked, measure=partial(ranking.recall_at, false_positive_rate=rate)
+    )
+    for name, rate in (("half", 0.005), ("1", 0.01), ("5", 0.05))
 }
-METRICS: Final[dict[str, Callable[[Run], float]]] = RATES | {
-    name: partial(lambda run, measure: float(measure(run.fraud, run.scores)), measure=measure)
-    for name, measure in RANKINGS.items()
-}
+METRICS: Final = RATES | RANKINGS
 
 
 def is_void(metric: str, run: Run) -> bool:
