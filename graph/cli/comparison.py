@@ -1,6 +1,5 @@
 """`acegraph compare`: modes, other learners and versions of a playbook side by side."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,6 @@ from acegraph.graph.cli.printing import (
     gathered_warnings,
     print_experiment,
     progress_bar,
-    tell,
     write_report,
 )
 from acegraph.state import AceContext, InvalidSettings
@@ -23,7 +21,6 @@ from acegraph.state.task.policy import USUAL, Policy
 
 if TYPE_CHECKING:
     from acegraph.graph.data.splits import Split
-    from acegraph.graph.experiments.duel import Duel
     from acegraph.graph.experiments.experiment import Experiment
 
 
@@ -173,27 +170,4 @@ def _compare_versions(version: int, file: Path | None, columns: Columns) -> None
             result = live_duel(book, version)
         else:
             result = duel(book, version, columns.load(file), progress=progress(None))
-    tell(result.to_json(), *_in_words(result))
-
-
-def _in_words(result: "Duel") -> Iterator[str]:
-    from acegraph.graph.metrics.paired import p_words
-    from acegraph.graph.metrics.rates import accuracy
-
-    sides = {"champion": result.champion, "challenger": result.challenger}
-    versions = (result.champion_version, result.challenger_version)
-    for (role, run), version in zip(sides.items(), versions, strict=True):
-        name = "in force" if version is None else f"version {version}"
-        figures = f"{accuracy(run):.3f} right, {run.undecided_rate:.3f} undecided"
-        yield f"{role:<11} {name:<12} {figures}"
-    paired, cost, costs = result.paired, result.cost_difference(), result.costs
-    yield (
-        f"{len(result.champion.truths)} cases: the challenger alone was right on {paired.gained}, "
-        f"the champion alone on {paired.lost} (McNemar's exact test, {p_words(paired.p_value)})"
-    )
-    unit = f"times {result.amount}" if result.amount else "each"
-    yield (
-        f"cost of 1,000 cases, challenger minus champion: {cost.mean:+.2f}, 95 % interval "
-        f"{cost.low:+.2f} to {cost.high:+.2f}, {p_words(cost.p_value)} (a false decline "
-        f"{costs.false_decline:g}, a missed fraud {costs.missed_fraud:g}, {unit})"
-    )
+    print_experiment(result)

@@ -93,7 +93,7 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
         tables.group_tables(experiment),
         tables.bullet_table(bullets, "Bullets learned offline (last seed)") if bullets else "",
         *(f"Seed {seed}, training: {change}." for seed, change in changes if change),
-        f"Decided by {by or 'the embedded analyst: no language model was used'}.",
+        f"Decided by {by or 'rules: no language model was used'}.",
         *usage_in_words(),
     )
 

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -16,36 +15,33 @@ from rich.text import Text
 
 from acegraph.graph.data.explain import Readings
 from acegraph.graph.experiments.words import (
-    BASELINE_NAMES,
     MODE_NAMES,
     footnotes,
-    runs_by_name,
+    names_of,
     share,
     unit_of_cost,
 )
-from acegraph.graph.metrics.costs import (
-    cost_difference,
-    cost_estimates,
-    cost_if_all_approved,
-)
-from acegraph.graph.metrics.intervals import Estimate, estimates, of_share
-from acegraph.graph.metrics.paired import p_words, paired_difference
-from acegraph.graph.metrics.rates import RANKINGS, accuracy
-from acegraph.graph.metrics.run import Run
+from acegraph.graph.metrics.intervals import Estimate, of_share
+from acegraph.graph.metrics.paired import Difference as Gap
+from acegraph.graph.metrics.paired import p_words
 from acegraph.state import Bullet
 from acegraph.state.maintenance.versions import Difference
 from acegraph.state.values.transaction import clean_text
 
 if TYPE_CHECKING:
-    from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.graph.experiments.experiment import Compared, Experiment
     from acegraph.graph.metrics.groups import GroupRates
     from acegraph.graph.tables.backtest import BacktestReport
     from acegraph.state.task.task import Task
 
 _LEAST_TEXT: Final = 20
 """So wide is a column of texts at least."""
-_EXPECTED: Final = {"vanilla": "65-70", "offline_online": "75-80", "online": "70-75"}
-"""The accuracy that the first description of ACE expected of a mode, in percent."""
+_EXPECTED: Final = (
+    "The first description of ACE expected an accuracy of 65-70 % of vanilla, 75-80 % of offline + "
+    "online, and 70-75 % of online only."
+)
+Cell = Callable[["Compared"], str]
+Columns = Mapping[str, Cell]
 
 
 def _grid(
@@ -84,33 +80,96 @@ def _cell(value: object) -> Text:
 
 
 def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Group:
-    """All modes and baselines with intervals, and the paired test of each against vanilla."""
-    columns = ["mode", ">acc.", ">balanced, 95 %", ">false\ndeclines", ">missed\nfraud"]
-    rows = []
-    for mode, label in MODE_NAMES.items():
-        if runs := experiment.modes.get(mode):
-            against = _against(runs, experiment.vanilla_beside(mode))
-            rows.append([label, *_rate_cells(runs), against, _EXPECTED.get(mode, "")])
-    for name, runs in experiment.baselines.items():
-        against = _against(runs, experiment.modes["vanilla"])
-        rows.append([BASELINE_NAMES.get(name, name), *_rate_cells(runs), against, ""])
-    columns += [">against vanilla", *([">exp. %"] if expected else [])]
-    table = _grid(
-        "The same held-out stream, decided in every mode",
-        columns,
-        [row[: len(columns)] for row in rows],
-    )
+    """All modes and learners with intervals, and the paired test of each against the first."""
+    names = names_of(experiment)
+    halves = {name: MODE_NAMES[name] for name in experiment.modes if name not in names}
+    columns = {
+        ">acc.": _mean("accuracy"),
+        ">balanced, 95 %": _interval("balanced_accuracy"),
+        ">false\ndeclines": _mean("false_decline_rate"),
+        ">missed\nfraud": _mean("missed_fraud_rate"),
+        _against(names): lambda one: _gap(one.gain, 100, "{:+.1f}"),
+    }
+    title = "The same held-out stream, decided in every way"
+    table = _figures(title, columns, experiment, names | halves)
     notes = list(footnotes(experiment))
     if expected:
-        notes.append("exp. %: the accuracy that the first description of ACE expected of a mode.")
+        notes.append(_EXPECTED)
     return Group(table, Text("\n".join(notes)))
 
 
-def _rate_cells(runs: Sequence[Run]) -> list[str]:
-    figures = estimates(runs, ("balanced_accuracy", "false_decline_rate", "missed_fraud_rate"))
-    balanced, *mistakes = figures.values()
-    right = share(float(np.mean([accuracy(run) for run in runs])))
-    return [right, _with_interval(balanced), *(share(figure.mean) for figure in mistakes)]
+def money_tables(experiment: "Experiment") -> Group:
+    """Ranking, alerts, and money against the first mode, with intervals.
+
+    Where fraud is rare they say most: plain accuracy is high for whoever approves everything.
+    """
+    names, costs = names_of(experiment), experiment.costs
+    ranking = {">average\nprecision": _interval("average_precision")} | {
+        f">recall at {share} %\nof false declines": _interval(f"recall_at_{name}_percent")
+        for share, name in (("0.5", "half"), ("1", "1"), ("5", "5"))
+    }
+    money = {
+        ">frauds per\n1,000 alerts": _interval("fraud_per_1000_alerts", _whole),
+        ">value caught": _interval("value_caught"),
+        ">cost per\n1,000 payments": _interval("cost_per_1000", _whole),
+        _against(names): lambda one: _gap(one.cost, 1, "{:+,.0f}"),
+    }
+    if not any(amount is not None for run in experiment.first for amount in run.amounts):
+        del money[">value caught"]
+    nothing = 1000 * experiment.compared(next(iter(names))).cost_if_all_approved
+    return Group(
+        _figures(
+            "How the risk ranks fraud, with 95 % intervals",
+            ranking,
+            experiment,
+            names,
+            "Recall: the share of fraud caught where at most so many honest payments may be "
+            "declined. A ranking by chance has an average precision of "
+            f"{experiment.fraud_rate:.3f}.",
+        ),
+        _figures(
+            "Alerts and money, with 95 % intervals",
+            money,
+            experiment,
+            names,
+            f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
+            f"1,000 payments; {unit_of_cost(experiment)}: {costs.missed_fraud:g} for a missed "
+            f"fraud, {costs.false_decline:g} for a false decline. The last column: cost per 1,000 "
+            "payments, permutation test on paired cases.",
+        ),
+    )
+
+
+def _figures(
+    title: str,
+    columns: Columns,
+    experiment: "Experiment",
+    names: Mapping[str, str],
+    caption: str = "",
+) -> Table:
+    """A row of figures for each mode and learner."""
+    compared = {label: experiment.compared(name) for name, label in names.items()}
+    rows = ([label, *(cell(one) for cell in columns.values())] for label, one in compared.items())
+    return _grid(title, ("mode", *columns), rows, caption)
+
+
+def _against(names: Mapping[str, str]) -> str:
+    return f">against {next(iter(names.values()))}"
+
+
+def _mean(name: str) -> Cell:
+    return lambda one: share(one.figures[name].mean)
+
+
+def _interval(name: str, write: Callable[[float], str] = share) -> Cell:
+    return lambda one: _with_interval(one.figures[name], write)
+
+
+def _gap(gap: Gap, times: float, written: str) -> str:
+    """A difference with its p-value; nothing where there is none to tell, as of the first mode."""
+    if math.isnan(gap.mean) or not gap.low < gap.high:
+        return ""
+    return f"{written.format(times * gap.mean)}, {p_words(gap.p_value)}"
 
 
 def _with_interval(figure: Estimate, write: Callable[[float], str] = share) -> str:
@@ -131,73 +190,21 @@ def _whole(x: float) -> str:
     return f"{x:,.0f}" if abs(x) < 10_000 else f"{x / 1000:,.1f}k"
 
 
-def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
-    if runs is vanilla:
-        return ""
-    gain = paired_difference(runs, vanilla)
-    return "" if math.isnan(gain.mean) else f"{100 * gain.mean:+.1f}, {p_words(gain.p_value)}"
-
-
-def money_tables(experiment: "Experiment") -> Group:
-    """Ranking, alerts, and money against vanilla, with intervals.
-
-    Where fraud is rare they say most: plain accuracy is high for whoever approves everything.
-    """
-    names = [name for name in RANKINGS if name.startswith(("average", "recall"))]
-    recalls = (f">recall at {share} % of\nfalse declines" for share in ("0.5", "1", "5"))
-    ranking = _grid(
-        "How the risk ranks fraud, with 95 % intervals",
-        ["mode", ">average\nprecision", *recalls],
-        (
-            [label, *map(_with_interval, estimates(runs, names).values())]
-            for label, runs in runs_by_name(experiment)
-        ),
-        "Recall: the share of fraud caught where at most so many honest payments may be declined. "
-        f"A ranking by chance has an average precision of {experiment.fraud_rate:.3f}.",
-    )
-    return Group(ranking, _alert_table(experiment))
-
-
-def _alert_table(experiment: "Experiment") -> Table:
-    costs, vanilla = experiment.costs, experiment.modes["vanilla"]
-    nothing, unit = 1000 * cost_if_all_approved(vanilla, costs), unit_of_cost(vanilla)
-    has_amounts = any(amount is not None for run in vanilla for amount in run.amounts)
-    rows = []
-    for label, runs in runs_by_name(experiment):
-        alerts, value, cost = cost_estimates(runs, costs).values()
-        gap = cost_difference(runs, vanilla, costs)
-        is_other = runs is not vanilla and not math.isnan(gap.mean)
-        against = f"{'+' * (gap.mean >= 0)}{_whole(gap.mean)}, {p_words(gap.p_value)}"
-        amounts = [_with_interval(value)] if has_amounts else []
-        money = (_with_interval(cost, _whole), against if is_other else "")
-        rows.append([label, _with_interval(alerts, _whole), *amounts, *money])
-    return _grid(
-        "Alerts and money, with 95 % intervals",
-        [
-            *("mode", ">frauds per\n1,000 alerts", *([">value caught"] if has_amounts else [])),
-            *(">cost per\n1,000 payments", ">against vanilla"),
-        ],
-        rows,
-        f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
-        f"1,000 payments; {unit}: {costs.missed_fraud:g} for a missed fraud, "
-        f"{costs.false_decline:g} for a false decline. Against vanilla: cost per 1,000 payments, "
-        "permutation test on paired cases.",
-    )
-
-
 def group_tables(experiment: "Experiment") -> Group:
-    """How the groups of each field fared in the mode that learns from both."""
+    """How the groups of each field fared in the mode that learns from both, or in the last."""
+    modes = list(experiment.modes)
+    mode = "offline_online" if "offline_online" in modes else modes[-1]
     columns = ("group", ">honest\npayments", ">false declines, 95 %", "", ">fraud")
     return Group(
         *(
             _grid(
-                f"By {name}: {MODE_NAMES['offline_online']}",
+                f"By {name}: {MODE_NAMES.get(mode, mode)}",
                 (*columns, ">missed fraud, 95 %"),
                 map(_group_cells, groups),
                 "* differs from all other groups by more than chance explains (Fisher's exact "
                 "test, Holm's correction over all groups)",
             )
-            for name, groups in experiment.groups("offline_online").items()
+            for name, groups in experiment.groups(mode).items()
         )
     )
 

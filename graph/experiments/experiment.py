@@ -4,7 +4,7 @@ It gathers runs and computes figures. The tables are in cli/tables.py, the pictu
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
@@ -22,8 +22,8 @@ from acegraph.graph.metrics.costs import (
     cost_if_all_approved,
 )
 from acegraph.graph.metrics.groups import GroupRates, rates_by_group
-from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers
-from acegraph.graph.metrics.paired import mcnemar, paired_difference
+from acegraph.graph.metrics.intervals import Estimate, estimates, rounded, row_numbers
+from acegraph.graph.metrics.paired import Difference, paired_difference, won
 from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingPipeline
@@ -33,9 +33,50 @@ from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, Case
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.transaction import Fields, Scalar
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The figures of a mode or a learner, and how it did against the first mode."""
+
+    figures: dict[str, Estimate]
+    undecided_rate: float
+    cost_if_all_approved: float
+    gain: Difference
+    """In balanced accuracy."""
+    cost: Difference
+    """Of 1,000 payments."""
+    gained: int
+    """Rows that it got right in more seeds than the first mode did."""
+    lost: int
+
+    @classmethod
+    def of(cls, runs: list[Run], first: list[Run], costs: CostMatrix) -> "Compared":
+        """The figures of some runs beside those of the first mode on the same cases."""
+        return cls(
+            estimates(runs) | cost_estimates(runs, costs),
+            float(np.mean([run.undecided_rate for run in runs])),
+            cost_if_all_approved(runs, costs),
+            paired_difference(runs, first),
+            cost_difference(runs, first, costs),
+            won(runs, first),
+            won(first, runs),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Every figure by name."""
+        gain, cost = self.gain.to_json(), self.cost.to_json()
+        against = {"gained": self.gained, "lost": self.lost, "p_value": gain["p_value"]}
+        return {
+            **{name: figure.to_json() for name, figure in self.figures.items()},
+            "undecided_rate": round(self.undecided_rate, 4),
+            "cost_if_all_approved": rounded(self.cost_if_all_approved),
+            "against": {**against, "balanced_accuracy": gain, "cost_per_1000": cost},
+        }
 
 
 @dataclass
@@ -65,6 +106,7 @@ class Experiment:
     """The values of each protected field, by seed and test case."""
     meter: Meter = field(default_factory=Meter)
     """What language models were asked for in training and deciding."""
+    _compared: dict[str, Compared] = field(default_factory=dict, repr=False)
 
     @property
     def learned(self) -> bool:
@@ -72,37 +114,50 @@ class Experiment:
         return any(report.bullets_active for report in self.training)
 
     @property
+    def first(self) -> list[Run]:
+        """The runs of the mode with which all others are compared."""
+        return next(iter(self.modes.values()))
+
+    @property
     def fraud_rate(self) -> float:
         """The share of fraud among the test cases."""
-        truths = [truth for run in self.modes["vanilla"] for truth in run.truths]
+        truths = [truth for run in self.first for truth in run.truths]
         return truths.count(DECLINE) / len(truths) if truths else math.nan
 
-    def add_seed(self, modes: dict[str, Run], baselines: dict[str, Run], split: Split) -> None:
+    def add_seed(
+        self,
+        modes: dict[str, Run],
+        rows: Sequence[Fields],
+        task: Task,
+        baselines: dict[str, Run] | None = None,
+    ) -> None:
         """Add the runs of one more seed, with the groups and the amounts of its test cases."""
-        task = split.task or task_of(split.test)
-        rows, amount = fields_of(split.test, task), task.of_role("amount")
+        amount = task.of_role("amount")
         for name in (one.name for one in task.fields if one.role == "protected"):
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
         amounts = [amount_of(row, amount.name) if amount else None for row in rows]
-        for runs, gathered in ((modes, self.modes), (baselines, self.baselines)):
+        for runs, gathered in ((modes, self.modes), (baselines or {}, self.baselines)):
             for name, run in runs.items():
                 run.amounts = amounts
                 gathered.setdefault(name, []).append(run)
-        self.duplicates += split.duplicates
-        self.copies += split.copies
 
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as modes."""
         for name in ("vanilla", "online"):
             self.modes[f"{name}_second_half"] = [run.second_half() for run in self.modes[name]]
 
-    def vanilla_beside(self, mode: str) -> list[Run]:
-        """The vanilla runs on the same cases as those of a mode."""
-        return self.modes["vanilla_second_half" if mode.endswith("second_half") else "vanilla"]
+    def compared(self, name: str) -> Compared:
+        """The figures of a mode or a learner, against the first mode on the same cases."""
+        if name not in self._compared:
+            is_half = name.endswith("second_half")
+            first = self.modes["vanilla_second_half"] if is_half else self.first
+            runs = (self.modes | self.baselines)[name]
+            self._compared[name] = Compared.of(runs, first, self.costs)
+        return self._compared[name]
 
     def to_json(self) -> dict[str, object]:
         """One object with every figure, for machines."""
-        vanilla = self.modes["vanilla"]
+        vanilla = self.first
         tested = {name: record_json(record) for name, record in self.records.items()}
         return {
             "seeds": len(vanilla),
@@ -115,10 +170,8 @@ class Experiment:
             "evidence": [report.evidence for report in self.training],
             "since_change": [report.since_change for report in self.training],
             "costs": asdict(self.costs),
-            "modes": {name: self._compared(name, runs) for name, runs in self.modes.items()},
-            "challengers": {
-                name: self._compared(name, runs) for name, runs in self.baselines.items()
-            },
+            "modes": {name: self.compared(name).to_json() for name in self.modes},
+            "challengers": {name: self.compared(name).to_json() for name in self.baselines},
             "groups": {
                 name: {field: [group.to_json() for group in groups] for field, groups in by.items()}
                 for name in self.modes | self.baselines
@@ -134,26 +187,6 @@ class Experiment:
         runs = (self.modes | self.baselines)[name]
         half = name.endswith("second_half")  # its cases are not all test cases
         return {} if half else rates_by_group(runs, self.group_values)
-
-    def _compared(self, name: str, runs: list[Run]) -> dict[str, object]:
-        vanilla = self.vanilla_beside(name)
-        gain = paired_difference(runs, vanilla).to_json()
-        paired = {
-            **asdict(mcnemar(runs, vanilla)),
-            "p_value": gain["p_value"],
-            "balanced_accuracy": gain,
-            "cost_per_1000": cost_difference(runs, vanilla, self.costs).to_json(),
-        }
-        return {**self._figures(runs), "against_vanilla": paired}
-
-    def _figures(self, runs: list[Run]) -> dict[str, object]:
-        costs = self.costs
-        with_interval = estimates(runs) | cost_estimates(runs, costs)
-        return {
-            **{name: estimate.to_json() for name, estimate in with_interval.items()},
-            "undecided_rate": round(float(np.mean([run.undecided_rate for run in runs])), 4),
-            "cost_if_all_approved": rounded(cost_if_all_approved(runs, costs)),
-        }
 
 
 def run_experiment(
@@ -180,20 +213,22 @@ def run_experiment(
             experiment.training.append(pipeline.train_offline(split.train, split.task))
             modes = pipeline.compare(split.test)
         others = run_baselines(split.train, split.test, seed, costs) if baselines else {}
-        experiment.add_seed(modes, others, split)
+        task = split.task or task_of(split.test)
+        rows = fields_of(split.test, task)
+        experiment.add_seed(modes, rows, task, others)
+        experiment.duplicates += split.duplicates
+        experiment.copies += split.copies
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
-        experiment.records = _records(pipeline.playbook, experiment.bullets, split)
+        experiment.records = _records(pipeline.playbook, experiment.bullets, split.test, rows)
     experiment.add_second_half()
     return experiment
 
 
-def _records(playbook: BulletPlaybook, bullets: list[Bullet], split: Split) -> dict[str, Record]:
-    rows = fields_of(split.test, split.task or task_of(split.test))
-    cases = Cases(
-        CaseTable(
-            Case(one["id"], row, one["answer"]) for one, row in zip(split.test, rows, strict=True)
-        )
-    )
+def _records(
+    playbook: BulletPlaybook, bullets: list[Bullet], items: list[Item], rows: Sequence[Fields]
+) -> dict[str, Record]:
+    pairs = zip(items, rows, strict=True)
+    cases = Cases(CaseTable(Case(one["id"], row, one["answer"]) for one, row in pairs))
     records = ((b.id, cases.record_of(b, Ruleset.of(playbook))) for b in bullets)
     return {name: record for name, record in records if record}
 

@@ -1,13 +1,10 @@
 """An experiment in words: the names of its modes and learners, and what to know of its figures."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from acegraph.graph.metrics.intervals import row_numbers
-from acegraph.graph.metrics.run import Run
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
@@ -38,35 +35,29 @@ def share(x: float) -> str:
     return "-" if math.isnan(x) else f"{x:.3f}".removeprefix("0")
 
 
-def runs_by_name(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
-    """The runs over all test cases, with the names that reports show."""
-    for mode, name in MODE_NAMES.items():
-        if mode in experiment.modes and not mode.endswith("second_half"):
-            yield name, experiment.modes[mode]
-    for learner, runs in experiment.baselines.items():
-        yield BASELINE_NAMES.get(learner, learner), runs
+def names_of(experiment: "Experiment") -> dict[str, str]:
+    """The modes and learners over all test cases, with the names that reports show."""
+    names = [*(n for n in experiment.modes if not n.endswith("second_half")), *experiment.baselines]
+    return {name: (MODE_NAMES | BASELINE_NAMES).get(name, name) for name in names}
 
 
 def footnotes(experiment: "Experiment") -> Iterator[str]:
     """What to know of the figures of an experiment."""
-    vanilla, fraud = experiment.modes["vanilla"], experiment.fraud_rate
-    cases, rows = sum(len(run.truths) for run in vanilla), row_numbers(vanilla)[1]
+    first, fraud, names = experiment.first, experiment.fraud_rate, names_of(experiment)
+    cases, rows = sum(len(run.truths) for run in first), row_numbers(first)[1]
     is_repeated = rows < cases
     yield (
-        f"{cases} test cases{f' of {rows} rows' if is_repeated else ''} over {len(vanilla)} "
+        f"{cases} test cases{f' of {rows} rows' if is_repeated else ''} over {len(first)} "
         f"seed(s), {100 * fraud:.1f} % fraud; approving everything scores {1 - fraud:.3f} accuracy "
         "and 0.500 balanced accuracy."
     )
     yield (
-        "Against vanilla: points of balanced accuracy gained, permutation test on paired cases. "
-        "Intervals resample seeds and cases."
+        f"Against {next(iter(names.values()))}: points of balanced accuracy gained, "
+        "permutation test on paired cases. Intervals resample seeds and cases."
     )
     if is_repeated:
         yield "A row that several seeds tested counts once in the test and the intervals."
-    shares = {
-        name: float(np.mean([run.undecided_rate for run in runs]))
-        for name, runs in runs_by_name(experiment)
-    }
+    shares = {names[name]: experiment.compared(name).undecided_rate for name in names}
     if undecided := ", ".join(f"{name} {share(x)}" for name, x in shares.items() if x):
         yield f"Undecided, which counts as wrong in every figure: {undecided}."
     if experiment.duplicates:
@@ -76,13 +67,13 @@ def footnotes(experiment: "Experiment") -> Iterator[str]:
             f"CAUTION: {experiment.copies} test rows are the same as a training row in every field "
             "and stay, since most are: the figures say little about new cases."
         )
-    if not experiment.learned:
+    if experiment.training and not experiment.learned:
         yield "Nothing was learned offline: no rule did better than chance explains."
 
 
-def unit_of_cost(runs: Sequence[Run]) -> str:
+def unit_of_cost(experiment: "Experiment") -> str:
     """What a cost is a share of."""
-    amounts = [amount for run in runs for amount in run.amounts or [None]]
+    amounts = [amount for run in experiment.first for amount in run.amounts or [None]]
     missing = amounts.count(None)
     if missing == len(amounts):
         return "no amount was found, so each case counts 1"

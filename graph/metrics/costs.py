@@ -7,11 +7,10 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, of_draws, resampled
 from acegraph.graph.metrics.paired import NO_DIFFERENCE, Difference, permutation_test
-from acegraph.graph.metrics.rates import Figures, Weights, share
+from acegraph.graph.metrics.rates import Column, Figures, Weights, share
 from acegraph.graph.metrics.run import Run
 from acegraph.state.values.costs import CostMatrix
 
@@ -55,13 +54,11 @@ def _times(factor: float, estimate: Estimate) -> Estimate:
 
 def _mean(of_cases: Figures, weights: Weights) -> Figures:
     if weights is None:
-        return np.mean(of_cases)
-    return np.divide(weights[:, :-1] @ of_cases, weights[:, :-1].sum(axis=1))
+        return np.asarray(of_cases.mean())
+    return np.asarray(weights[:, :-1] @ of_cases / weights[:, :-1].sum(axis=1))
 
 
-def _over_all(
-    runs: Sequence[Run], measure: Callable[..., Figures], *columns: NDArray[np.generic]
-) -> Estimate:
+def _over_all(runs: Sequence[Run], measure: Callable[..., Figures], *columns: Column) -> Estimate:
     """A measure of columns over the cases of all runs, with its interval."""
     if not columns[-1].size or (measure is share and not columns[-1].any()):
         return NO_ESTIMATE

@@ -120,7 +120,8 @@ def mean_over(runs: Sequence[Run], metric: Metric) -> Figure:
 
     def mean(weights: list[Figures], picked: Figures) -> Figures:
         drawn = (metric(run, some) for run, some in zip(runs, weights, strict=True))
-        return np.sum([one * often for one, often in zip(drawn, picked.T, strict=True)], axis=0)
+        together = [one * often for one, often in zip(drawn, picked.T, strict=True)]
+        return np.asarray(np.sum(together, axis=0))
 
     return mean
 

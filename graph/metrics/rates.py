@@ -3,7 +3,7 @@
 A metric of a run is one figure, or one for each draw of a bootstrap where weights are given.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -14,6 +14,8 @@ from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
 
 Figures = NDArray[np.float64]
+Column = NDArray[np.bool_] | Figures
+"""For each case whether something is so, or how much of it."""
 Weights = Figures | None
 """How much each case counts, in one row for each draw. The last column is no case: it counts half
 where a share is of all or none, whose draws would not differ else."""
@@ -22,7 +24,7 @@ Metric = Callable[..., Figures]
 """A figure of a run; with weights one for each row of them."""
 
 
-def share(part: NDArray[np.generic], whole: NDArray[np.generic], weights: Weights) -> Figures:
+def share(part: Column, whole: Column, weights: Weights) -> Figures:
     """What a part is of a whole, each summed over the cases; of nothing it is 0."""
     if weights is None or not whole.any():
         figure = np.divide(part.sum(), whole.sum() or 1.0)
@@ -66,13 +68,13 @@ def _ranked(run: Run, weights: Weights = None, *, measure: Callable[..., Figures
     return _unsure(figures, weights[:, :-1] @ fraud, weights[:, -1])
 
 
-RATES: Final[dict[str, Metric]] = {
+RATES: Final[Mapping[str, Metric]] = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "false_decline_rate": false_decline_rate,
     "missed_fraud_rate": missed_fraud_rate,
 }
-RANKINGS: Final[dict[str, Metric]] = {
+RANKINGS: Final[Mapping[str, Metric]] = {
     "average_precision": partial(_ranked, measure=ranking.average_precision),
     "roc_auc": partial(_ranked, measure=ranking.roc_auc),
     "calibration_error": partial(_ranked, measure=ranking.calibration_error),
@@ -82,7 +84,7 @@ RANKINGS: Final[dict[str, Metric]] = {
     )
     for name, rate in (("half", 0.005), ("1", 0.01), ("5", 0.05))
 }
-METRICS: Final = RATES | RANKINGS
+METRICS: Final[Mapping[str, Metric]] = {**RATES, **RANKINGS}
 
 
 def is_void(metric: str, run: Run) -> bool:

@@ -39,6 +39,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "playbook sql": "acegraph playbook export --to sql",
     "playbook trial": "acegraph backtest ID",
     "prune": "acegraph erase --before TIME",
+    "mcnemar": "paired_difference in acegraph.graph.metrics.paired",
     "reembed": "playbook.forget_vectors(MODEL) in Python; runs fetch what they need anew",
     "restore": "acegraph copy FROM TO brings a copy back into a new place",
     "users add": "acegraph users NAME --role ROLE",
@@ -127,6 +128,7 @@ SETTINGS: Final[Mapping[str, str]] = {
 """Settings of `AceContext`."""
 NAMES: Final[Mapping[str, str]] = {
     "Decider": "decide_many in acegraph.graph.operations.decide",
+    "PairedTest": "paired_difference in acegraph.graph.metrics.paired",
     "as_expression": "acegraph.nodes.rules.sql (to_sql)",
     "recording": "the variable ACE_RECORDING",
     "reembed": "playbook.forget_vectors(MODEL)",

@@ -49,7 +49,6 @@ PAYMENT = (
     '"merchant_rating": 2}'
 )
 SECTIONS = {
-    "compare cards.csv --against 1 --label is_fraud --json": "compare --against",
     "playbook list b1 --json": "playbook list ID",
     "playbook history 0 --json": "playbook history A B",
 }

@@ -75,7 +75,7 @@ def report_page(experiment: Experiment) -> str:
         seeds=list(zip(experiment.training, experiment.modes["vanilla"], strict=False)),
         bullets=list(_bullets(experiment, figures)),
         footnotes=list(footnotes(experiment)),
-        unit=unit_of_cost(experiment.modes["vanilla"]),
+        unit=unit_of_cost(experiment),
         usage=in_words(experiment.meter.by_model, prices()),
         learning=list(learning_pictures(runs)),
         ranking=precision_picture(runs),

@@ -10,7 +10,9 @@ from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.cli.main import app
-from acegraph.graph.experiments.duel import Duel, duel, live_duel
+from acegraph.graph.experiments.duel import duel, live_duel
+from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.metrics.costs import cost_difference
 from acegraph.graph.metrics.run import Run
 from acegraph.state import (
     AceContext,
@@ -59,23 +61,29 @@ def right(hour_rule: bool) -> int:
     return sum(d == (10 * n >= 100) for n, d in enumerate(declined))
 
 
+def sides(result: Experiment) -> list[Run]:
+    """What is in force, and the other version."""
+    return [run for (run,) in result.modes.values()]
+
+
 def test_a_version_is_decided_beside_todays_and_nothing_is_stored() -> None:
     playbook = two_versions()
     before = (playbook.clock, [(b.id, b.times_selected) for b in playbook])
     result = duel(playbook, 1, CASES)
-    rights = (int(result.champion.right.sum()), int(result.challenger.right.sum()))
-    assert rights == (right(True), 40)
-    assert (result.paired.gained, result.paired.lost) == (40 - right(True), 0)
-    assert result.paired.p_value < 0.01
+    assert [int(side.right.sum()) for side in sides(result)] == [right(True), 40]
+    found = result.compared("version 1")
+    assert (found.gained, found.lost) == (40 - right(True), 0)
+    assert found.gain.p_value < 0.01
     assert (playbook.clock, [(b.id, b.times_selected) for b in playbook]) == before
 
 
 def test_todays_version_does_not_differ_from_itself() -> None:
     playbook = two_versions()
     result = duel(playbook, playbook.version, CASES)
-    assert result.challenger.decisions == result.champion.decisions
-    assert (result.paired.gained, result.paired.lost, result.paired.p_value) == (0, 0, 1.0)
-    assert result.cost_difference().mean == 0
+    champion, challenger = sides(result)
+    assert challenger.decisions == champion.decisions
+    found = result.compared(f"version {playbook.version}")
+    assert (found.gained, found.lost, found.gain.p_value, found.cost.mean) == (0, 0, 1.0, 0)
 
 
 def test_the_cost_difference_is_that_of_a_thousand_cases() -> None:
@@ -86,7 +94,7 @@ def test_the_cost_difference_is_that_of_a_thousand_cases() -> None:
     challenger = Run(truths, decisions, [None] * 4, amounts)
     costs = CostMatrix(missed_fraud=1, false_decline=0.5, review=2)
     # Saved: the missed 100 and half of 30; lost: the missed 10, and a review.
-    estimate = Duel(2, 1, champion, challenger, costs).cost_difference()
+    estimate = cost_difference([challenger], [champion], costs)
     assert estimate.mean == pytest.approx(1000 * (-100 - 15 + 10 + 2) / 4)
     assert estimate.low <= estimate.mean <= estimate.high
 
@@ -97,7 +105,7 @@ def test_costs_are_those_of_the_policy_times_the_amounts() -> None:
     result = duel(playbook, 1, CASES)
     missed = sum(10 * n for n in range(40) if 10 * n >= 100 and n % 24 < 12)
     false = sum(10 * n for n in range(40) if 10 * n < 100 and n % 24 >= 12)
-    assert result.cost_difference().mean == pytest.approx(1000 * (-missed - false) / 40)
+    assert result.compared("version 1").cost.mean == pytest.approx(1000 * (-missed - false) / 40)
 
 
 def test_an_unknown_version_is_refused() -> None:
@@ -138,9 +146,9 @@ def test_in_shadow_a_version_decides_the_stream_and_counts_for_nothing(
     assert playbook.version == plain.version
     offline = duel(two_versions(), 1, CASES)
     online = live_duel(playbook, 1)
-    assert online.challenger.decisions == offline.challenger.decisions
-    assert online.champion.decisions == offline.champion.decisions == alone
-    assert online.paired == offline.paired
+    decided, before = ([side.decisions for side in sides(one)] for one in (online, offline))
+    assert decided == before
+    assert decided[0] == alone
     assert verify(playbook) == []
 
 
@@ -154,11 +162,12 @@ def test_the_command_line_compares_a_file_and_the_live_stream(tmp_path: Path) ->
     for command in (["compare", str(file), "--against", "1"], ["compare", "--against", "1"]):
         done = CliRunner().invoke(app, [*command, "--playbook", url, "--json"])
         figures = json.loads(done.stdout)
-        assert (figures["cases"], figures["challenger"]["version"]) == (40, 1)
-        assert figures["paired"]["gained"] + figures["paired"]["lost"] > 0
+        assert (figures["test_cases"], list(figures["modes"])) == (40, ["in force", "version 1"])
+        against = figures["modes"]["version 1"]["against"]
+        assert against["gained"] + against["lost"] > 0
     done = CliRunner().invoke(app, ["compare", "--against", "1", "--playbook", url])
-    assert "McNemar" in done.output
-    assert "challenger minus champion" in done.output
+    assert "against in force" in done.output
+    assert "cost per" in done.output
 
 
 def test_cases_under_way_at_once_do_not_make_the_challenger_the_champion() -> None:
@@ -169,8 +178,9 @@ def test_cases_under_way_at_once_do_not_make_the_challenger_the_champion() -> No
         context = AceContext(policy={"shadow": 0})
         TrainingPipeline(playbook, concurrency=concurrency, context=context).train_online(items)
         result = live_duel(playbook, 0)
-        assert result.champion.decisions[0] == "DECLINE"
-        assert set(result.challenger.decisions) == {"APPROVE"}
+        champion, challenger = sides(result)
+        assert champion.decisions[0] == "DECLINE"
+        assert set(challenger.decisions) == {"APPROVE"}
 
 
 @pytest.mark.parametrize(
@@ -180,9 +190,8 @@ def test_a_duel_is_fought_in_the_mode_that_is_asked_for(settings: Any) -> None:
     playbook = BulletPlaybook()
     playbook.add_bullet("DECLINE when amount >= 10", NODE, "offline")
     items = [{"query": {"amount": 50, "hour": 12}, "answer": "APPROVE"}]
-    assert duel(playbook, 0, items, context=AceContext(**settings)).champion.decisions == [
-        "APPROVE"
-    ]
+    champion, _ = sides(duel(playbook, 0, items, context=AceContext(**settings)))
+    assert champion.decisions == ["APPROVE"]
 
 
 def test_decisions_that_older_versions_stored_count_as_they_did() -> None:
@@ -195,10 +204,7 @@ def test_decisions_that_older_versions_stored_count_as_they_did() -> None:
             playbook.record(record(f"old-{number}", settings={**settings, **extra}))
             feedback(playbook, f"old-{number}", "APPROVE", reflector=lambda given: None)
         result = live_duel(playbook, 1)
-        assert (result.champion.decisions, result.challenger.decisions) == (
-            ["DECLINE", "DECLINE"],
-            ["APPROVE", "APPROVE"],
-        )
+        assert [side.decisions for side in sides(result)] == [["DECLINE"] * 2, ["APPROVE"] * 2]
         assert label_coverage(DecisionIndex(playbook.database).columns()).let_through_honest == 1
         assert playbook.decision("old-1")["settings"]["tried"] == tried
         assert verify(playbook) == []

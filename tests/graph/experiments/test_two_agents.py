@@ -42,7 +42,7 @@ def test_the_embedded_analyst_stands_among_the_other_learners(
         len(server.chats) == 80
     )  # 20 in each of four modes; history is learned from without a decision
     beside = found["challengers"]["embedded"]
-    assert set(beside["against_vanilla"]["balanced_accuracy"]) == {"mean", "low", "high", "p_value"}
+    assert set(beside["against"]["balanced_accuracy"]) == {"mean", "low", "high", "p_value"}
     asked = len(server.chats)
     alone = from_json(run(folder, *COMMAND, "--model", "embedded", "--json"))
     assert beside["accuracy"] == alone["modes"]["offline_online"]["accuracy"]
