@@ -41,7 +41,6 @@ PAGES = (
     "/review",
     "/versions?before=0&after=25",
     "/versions?before=25&after=12",
-    "/compare",
 )
 
 

@@ -19,7 +19,6 @@ from starlette.staticfiles import StaticFiles
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.pages import (
     bullets,
-    comparisons,
     decisions,
     lab,
     overview,
@@ -33,6 +32,7 @@ from acegraph.graph.server.service import EVERYBODY, Service
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
 
+_FORM_BYTES: Final = 100_000
 _STATIC: Final = Path(__file__).parent / "static"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -101,8 +101,8 @@ async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
         check_role(visit.user, page.role)
     if page.method == "POST":
         size = visit.request.headers.get("content-length", "")
-        if not size.isdigit() or int(size) > page.most_bytes:
-            raise NotAllowed(f"A form has at most {page.most_bytes:,} bytes.", 413)
+        if not size.isdigit() or int(size) > _FORM_BYTES:
+            raise NotAllowed(f"A form has at most {_FORM_BYTES:,} bytes.", 413)
         async with visit.request.form() as visit.form:
             if page.role is not None:
                 visit.check_form()
@@ -153,7 +153,6 @@ PAGES: Final[tuple[Page, ...]] = (
     *decisions.PAGES,
     *review.PAGES,
     *versions.PAGES,
-    *comparisons.PAGES,
 )
 _DOORS: Final = (
     Page("GET", "/enter", None, _enter),

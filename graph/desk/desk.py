@@ -26,11 +26,9 @@ from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
 
 if TYPE_CHECKING:
-    from acegraph.graph.desk.jobs import ComparisonJob
     from acegraph.graph.server.service import Service
     from acegraph.state.maintenance.people.users import Role, User
 
-_FORM_BYTES: Final = 100_000
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 T = TypeVar("T")
 Handler = Callable[["Desk", Visit], Response]
@@ -45,7 +43,6 @@ class Page:
     role: Role | None
     """None: whoever has no session."""
     handler: Handler
-    most_bytes: int = _FORM_BYTES
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,6 @@ class Desk:
         self.service = service
         self.entrance = Entrance(service, owner)
         self.audit = Audit()
-        self.comparison: ComparisonJob | None = None
-        """The comparison that is under way, or the last one."""
         self._opening = Lock()
         self._index: DecisionIndex | None = None
         self._cases: Cases | None = None

@@ -29,7 +29,6 @@ PAGES = (
     "/decisions",
     "/review",
     "/versions?before=0&after=1",
-    "/compare",
     "/nowhere",
 )
 """Pages that every playbook has."""

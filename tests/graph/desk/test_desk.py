@@ -35,7 +35,6 @@ ADDRESSES = [
     ("GET", "/decisions/one?id=d19"),
     ("GET", "/versions?before=0&after=1"),
     ("GET", "/versions?before=2&after=1"),
-    ("GET", "/compare"),
 ]
 ACTIONS = {
     "/playbook/b1": {"action": "retire", "status": "active", "why": "tried"},
@@ -46,14 +45,12 @@ ACTIONS = {
     "/review/policy": {"at": "2026-01-01T00:00:00+00:00"},
     "/versions": {"after": "1", "before": "2", "why": "tried"},
     "/audit": {},
-    "/compare": {},
-    "/compare/abc/remove": {},
 }
 
 
 def test_every_action_is_tried_here() -> None:
     posted = {page.path for page in PAGES if page.method == "POST"}
-    assert posted == {re.sub("b1|abc", "{id}", path) for path in ACTIONS}
+    assert posted == {re.sub("b1", "{id}", path) for path in ACTIONS}
 
 
 def test_without_a_session_no_page_and_no_action_answers(office: Office) -> None:
@@ -88,7 +85,6 @@ def test_every_page_of_an_empty_playbook_says_what_to_do_next(empty_office: Offi
         "/decisions",
         "/review",
         "/versions",
-        "/compare",
     ):
         page = admin.get(path)
         assert re.search(r"<code>acegraph|Write|appears here", page), path
@@ -405,20 +401,3 @@ def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
     assert "in which the rule had a part and whose outcome is known" in table
     assert f"{rule.helpful_count} of {known}" in table
     assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page
-
-
-def test_a_report_is_shown_until_it_is_removed(office: Office) -> None:
-    figures = {"mean": 0.75, "low": 0.7, "high": 0.8}
-    names = ("balanced_accuracy", "missed_fraud_rate", "false_decline_rate", "value_caught")
-    mode = dict.fromkeys([*names, "cost_per_1000"], figures)
-    found = {"distinct_test_cases": 60, "fraud_rate": 0.5, "bullets": [], "challengers": {}}
-    report = {"name": "june.csv", "by": "ann", "at": "2026-01-01T00:00:00+00:00"}
-    kept = {**report, "found": {**found, "modes": {"online": mode}}}
-    keep(office.book.database, "report:1", kept)
-    viewer, ann = office.person("viewer"), office.person("ann")
-    assert "june.csv" in viewer.get("/compare")
-    page = viewer.get("/compare/1")
-    assert "Learning from the stream" in page
-    assert "75.0%" in page
-    assert ann.post("/compare/1/remove")[0] == 200
-    assert viewer.client.get("/desk/compare/1").status_code == 422
