@@ -39,7 +39,7 @@ def list_bullets(
         everything: Retired bullets too.
     """
     from acegraph.graph.cli.tables import bullet_table
-    from acegraph.graph.experiments.bullet_report import bullet_json
+    from acegraph.graph.operations.transfer import bullet_to_json
 
     with lasting(must_exist=True) as book:
         if bullet_id is not None:
@@ -51,7 +51,7 @@ def list_bullets(
     if version:
         hint = "in use; 'acegraph playbook history' tells what became of them"
     tell(
-        {"version": version, "bullets": [bullet_json(b) for b in bullets]},
+        {"version": version, "bullets": [bullet_to_json(b) for b in bullets]},
         bullet_table(bullets, f"{shown()}, version {version}")
         if bullets
         else f"no bullets in {shown()} {hint}",
@@ -66,7 +66,7 @@ def _show(book: "BulletPlaybook", bullet_id: str) -> None:
     history = [entry for entry in book.history() if entry["bullet"] == bullet_id]
     weight = "not fitted" if bullet.weight is None else f"{bullet.weight:+.2f} log-odds of fraud"
     tell(
-        {"id": bullet.id, **bullet_to_json(bullet), "history": history},
+        {**bullet_to_json(bullet), "history": history},
         bullet_table([bullet], f"{bullet_id} in {shown()}"),
         f"{bullet.proof}; weight: {weight}; kinds of problem: {_listed(bullet.problem_types)}",
         f"evidence: {_listed(f'{name} {fact}' for name, fact in bullet.evidence.items())}",

@@ -15,7 +15,6 @@ from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import Split
 from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import run_baselines
-from acegraph.graph.experiments.bullet_report import bullet_json, record_json
 from acegraph.graph.metrics.costs import (
     cost_difference,
     cost_estimates,
@@ -26,6 +25,7 @@ from acegraph.graph.metrics.intervals import Estimate, estimates, rounded, row_n
 from acegraph.graph.metrics.paired import Difference, paired_difference, won
 from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.metrics.run import Run
+from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.graph.training.report import TrainingReport
 from acegraph.nodes.models.named import model_name
@@ -158,7 +158,7 @@ class Experiment:
     def to_json(self) -> dict[str, object]:
         """One object with every figure, for machines."""
         vanilla = self.first
-        tested = {name: record_json(record) for name, record in self.records.items()}
+        tested = {name: record.to_json() for name, record in self.records.items()}
         return {
             "seeds": len(vanilla),
             "test_cases": sum(len(run.truths) for run in vanilla),
@@ -178,7 +178,7 @@ class Experiment:
                 if (by := self.groups(name))
             },
             "bullets": [
-                {**bullet_json(b), "on_test_cases": tested.get(b.id)} for b in self.bullets
+                {**bullet_to_json(b), "on_test_cases": tested.get(b.id)} for b in self.bullets
             ],
         }
 

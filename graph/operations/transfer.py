@@ -20,7 +20,6 @@ from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
 
 FORMAT: Final = "acegraph-playbook"
 FORMAT_VERSION: Final = 2
-_RECORD: Final = ("helpful_count", "harmful_count", "times_selected")
 MAX_BYTES: Final = 20_000_000
 MAX_ACTIVE: Final = 1_000
 """How many active bullets a file may hold: each is compared with all others when it is merged."""
@@ -30,13 +29,10 @@ Name = Annotated[str, Field(min_length=1, max_length=_MAX_WORDS)]
 
 
 def bullet_to_json(bullet: Bullet) -> dict[str, object]:
-    """Everything about a bullet except its id."""
-    facts = {name: value for name, value in vars(bullet).items() if name not in ("id", *_RECORD)}
-    return facts | {
-        "rule": bullet.condition.render() if bullet.condition else None,
-        "condition": bullet.condition.to_json() if bullet.condition else None,
-        "record": {name: getattr(bullet, name) for name in _RECORD},
-    }
+    """Everything about a bullet."""
+    rule = bullet.condition
+    tested = {"condition": rule and rule.to_json(), "rule": rule and rule.render()}
+    return {**vars(bullet), **tested, "success_rate": round(bullet.get_success_rate(), 4)}
 
 
 def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
@@ -79,10 +75,6 @@ def read_bullets(file: Path) -> list[Bullet]:
         if file.stat().st_size > MAX_BYTES:
             raise InvalidDataset(f"{file}: more than {MAX_BYTES:,} bytes; no playbook is so large")
         body = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InvalidDataset(f"{file}: no such file") from None
-    except OSError as error:
-        raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise InvalidDataset(f"{file}: not JSON: {error}") from None
     is_ours = isinstance(body, dict) and body.get("format") == FORMAT

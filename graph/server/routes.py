@@ -8,11 +8,12 @@ from typing import Final, cast
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
 from acegraph.graph.operations.review import answer_outside_run, switch
+from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Call, Endpoint, in_json, refusal
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
-from acegraph.state import AceInput, Bullet
+from acegraph.state import AceInput
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.run.review_answers import (
@@ -64,21 +65,16 @@ def show_decision(call: Call) -> object:
     return stored
 
 
-def _in_json(bullet: Bullet) -> dict[str, object]:
-    rule = bullet.condition.render() if bullet.condition else None
-    return {**asdict(bullet), "condition": rule, "success_rate": bullet.get_success_rate()}
-
-
 def list_bullets(call: Call) -> object:
     """All bullets with their records, and the version of the playbook."""
-    bullets = [_in_json(bullet) for bullet in call.service.playbook]
+    bullets = [bullet_to_json(bullet) for bullet in call.service.playbook]
     return {"version": call.service.playbook.version, "bullets": bullets}
 
 
 def show_bullet(call: Call) -> object:
     """One bullet with its history."""
     bullet = call.service.playbook.get_bullet(call.name)
-    return {**_in_json(bullet), "history": call.service.playbook.history(call.name)}
+    return {**bullet_to_json(bullet), "history": call.service.playbook.history(call.name)}
 
 
 def change_bullet(call: Call) -> object:

@@ -22,7 +22,6 @@ from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task
-from acegraph.state.database.kept_values import keep
 from acegraph.state.maintenance.people.users import add_user
 from acegraph.state.run.model_forms import DecisionForm, ReflectionForm, VerdictForm
 from acegraph.state.values.transaction import Scalar, render_fields
@@ -194,17 +193,6 @@ def all_pages(playbook: BulletPlaybook, case: dict[str, Scalar]) -> list[str]:
     playbook.set_status("b1", "retired", "tried", "analyst:ann")
     playbook.set_status("b1", "active", "tried", "analyst:ann")
     propose(playbook, NODE, {"explore": 0.02}, "ann", "labels are wanted")
-    figure = {"mean": 0.75, "low": 0.7, "high": 0.8}
-    names = ("balanced_accuracy", "missed_fraud_rate", "false_decline_rate", "cost_per_1000")
-    found = {
-        "distinct_test_cases": 60,
-        "fraud_rate": 0.5,
-        "bullets": [],
-        "modes": {"online": dict.fromkeys(names, figure)},
-        "challengers": {},
-    }
-    report = {"name": "june.csv", "by": "ann", "at": "2026-01-01T00:00:00+00:00", "found": found}
-    keep(playbook.database, "report:1", report)
     one = quote(playbook.get_bullet("b1").condition.render())
     gets = (page.path for page in PAGES if page.method == "GET")
     named = {
@@ -212,7 +200,7 @@ def all_pages(playbook: BulletPlaybook, case: dict[str, Scalar]) -> list[str]:
         "/versions": "?before=0&after=1",
     }
     paths = [path + named.get(path, "") for path in gets]
-    filled = [path.replace("compare/{id}", "compare/1").replace("{id}", "b1") for path in paths]
+    filled = [path.replace("{id}", "b1") for path in paths]
     more = [f"/decisions/one?id=d1&f.{next(iter(case))}=7", "/decisions/one?id=d1&replay=1"]
     more += ["/decisions/one?id=d2", f"/versions?before={playbook.version}&after=1"]
     return [*filled, f"/lab?rule={one}", *more, "/login"]

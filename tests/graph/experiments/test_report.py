@@ -136,7 +136,7 @@ def check_figures(page: str, figures: Mapping[str, Any]) -> None:
     assert len(shown) >= 13 * len(ways) - 8  # two halves are not ranked
     for bullet in figures["bullets"]:
         tested = bullet["on_test_cases"]
-        names = ("precision", "precision_low", "precision_high") if tested["fires"] else ()
+        names = ("precision", "precision_low", "precision_high") if tested["fired"]["fires"] else ()
         found = cells.get((f"bullet-{bullet['id']}", "on_test_cases"), [])
         assert found == [tested[name] for name in names]
 
