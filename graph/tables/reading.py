@@ -6,8 +6,8 @@ once; plain numbers and plain times go over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from acegraph.state.task.field import WEEKDAYS, Field, Misfit
 from acegraph.state.task.form import Form, has_clock
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Column
-from acegraph.state.values.transaction import Scalar, is_derived
+from acegraph.state.values.transaction import Scalar
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -245,33 +245,30 @@ class TableReader:
         of the ruleset.
         """
         self._rules, self._task, self._reasons = rules, rules.task, Reasons()
-        self._is_cells = is_cells
-        names = schema.names
-        is_derived_table = any(map(is_derived, names)) or bool(rules.lacking_derived)
-        self._by_row = is_derived_table or any(pa.types.is_nested(kind) for kind in schema.types)
-        """Each row is read for itself: what it means depends on several columns."""
         wanted = rules.ruleset.that_matter.union(*(one.fields for one in conditions))
         self._readers = {
             column: FieldReader(one, self._task.form_of(one.name), self._reasons, is_cells=is_cells)
-            for column, one in fields_of_columns(self._task, names).items()
+            for column, one in fields_of_columns(self._task, schema.names, rules.derived).items()
             if not wanted.isdisjoint((one.name, *one.part_names))
             or one.role in ("amount", "currency")
         }
+        if odd := [n for n in self._readers if pa.types.is_nested(schema.field(n).type)]:
+            raise InvalidDataset(f"column {odd[0]!r} holds lists; a value of its field wanted")
+        # What was derived from no earlier payment is a doubt, also where first payments lack it.
+        derived = (replace(one, usual=True) for one in rules.derived)
         found = {reader.field.name for reader in self._readers.values()}
         self._absent = [
             one
-            for one in self._task.fields
+            for one in (*self._task.fields, *derived)
             if one.usual and one.name in wanted and one.name not in found
         ]
-        self.columns = list(names) if self._by_row else list(self._readers)
+        self.columns = list(self._readers)
         """The columns that a decision may depend on."""
         self._is_checked = False
 
     def read(self, batch: pa.RecordBatch) -> Rows:
         """The rows of a batch."""
         rows = Rows(batch.num_rows, self._reasons)
-        if self._by_row:
-            return self._row_by_row(batch, rows)
         for column, reader in self._readers.items():
             rows.fields |= reader.read(batch.column(column))
         for one in self._absent:
@@ -280,25 +277,6 @@ class TableReader:
         if not self._is_checked and len(rows):
             self._check_kinds(batch, rows)
         self._doubt_the_amount(rows)
-        return rows
-
-    def row(self, batch: pa.RecordBatch, row: int) -> dict[str, object]:
-        """One row as a transaction."""
-        values = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
-        if not self._is_cells:
-            return values
-        return {n: None if v is None else self._form_of(n).read(v) for n, v in values.items()}
-
-    def _form_of(self, column: str) -> Form:
-        one = self._task.field_of(column)
-        return self._task.form_of(one.name if one else column)
-
-    def _row_by_row(self, batch: pa.RecordBatch, rows: Rows) -> Rows:
-        read = [self._rules.read(self.row(batch, row)) for row in range(len(rows))]
-        for name in dict.fromkeys(name for one in read for part in one for name in part):
-            whys = [self._reasons.number(doubts.get(name, "")) for _, doubts in read]
-            column = _column([fields.get(name) for fields, _ in read], np.arange(len(rows)))
-            rows.fields[name] = FieldRows(column, np.array(whys, np.int32) if any(whys) else None)
         return rows
 
     def _doubt_the_amount(self, rows: Rows) -> None:
@@ -333,11 +311,13 @@ def _all_missing(one: Field, size: int, reasons: Reasons) -> FieldRows:
     return FieldRows(_of_numbers(np.full(size, np.nan)), whys)
 
 
-def fields_of_columns(task: Task, names: Sequence[str]) -> dict[str, Field]:
+def fields_of_columns(
+    task: Task, names: Sequence[str], derived: Iterable[Field] = ()
+) -> dict[str, Field]:
     """By column the field that it is; two columns of one field are refused."""
-    fields: dict[str, Field] = {}
+    fields, by_name = dict[str, Field](), {one.name: one for one in derived}
     for column in names:
-        if one := task.field_of(column.strip()):
+        if one := task.field_of(column.strip()) or by_name.get(column):
             if twice := [other for other, taken in fields.items() if taken.name == one.name]:
                 raise InvalidDataset(
                     f"columns {twice[0]!r} and {column!r} are one field, {one.name}; leave one out"

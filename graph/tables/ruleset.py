@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final
 from acegraph.nodes.agent.challenger import ruleset_at
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
-from acegraph.nodes.selector.derived import NOT_DERIVED, columns_to_see, doubts_of_derived
+from acegraph.nodes.selector.derived import as_given, derived_columns
 from acegraph.nodes.text.understand import Doubt, Understood, understand_given
 from acegraph.state import AceContext, InvalidSettings, InvalidTransaction, Transaction
 from acegraph.state.run.modes import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.transaction import is_derived, plain_value
+from acegraph.state.values.transaction import plain_value
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -40,12 +39,8 @@ class TableRules:
     task: Task = CARD_PAYMENTS
     known: frozenset[str] = frozenset()
     """The fields that labelled cases have."""
-    tested_derived: frozenset[str] = frozenset()
-    """The fields, derived from earlier payments, that active rules test."""
-    usual_derived: frozenset[str] = frozenset()
-    """Those that nearly all labelled cases have."""
-    sighting_columns: Mapping[str, str] = field(default_factory=dict)
-    """The fields that derived fields come from, by what they hold."""
+    derived: tuple[Field, ...] = ()
+    """The fields that are derived from earlier payments: a table brings them."""
 
     @classmethod
     def of(cls, playbook: BulletPlaybook, context: AceContext | None = None) -> TableRules:
@@ -64,9 +59,7 @@ class TableRules:
             Ruleset.of(playbook, settings),
             task=playbook.task(node),
             known=frozenset(table.field_names),
-            tested_derived=playbook.tested_derived(node),
-            usual_derived=frozenset(filter(is_derived, table.usual_names)),
-            sighting_columns=columns_to_see(table, playbook.sighting_columns(node)),
+            derived=derived_columns(table, playbook.tested_derived(node)),
         )
 
     @classmethod
@@ -117,20 +110,11 @@ class TableRules:
         wanted = tested | (self.known & self.ruleset.that_matter)
         wanted |= self.known & {self.ruleset.scale.amount_name or ""}
         return [
-            one for one in self.task.fields if not wanted.isdisjoint((one.name, *one.part_names))
+            one
+            for one in (*self.task.fields, *self.derived)
+            if not wanted.isdisjoint((one.name, *one.part_names))
         ]
 
     def understand(self, transaction: Transaction) -> Understood:
         """The fields of a row, and what is in doubt; derived fields are those that it came with."""
-        understood = understand_given(transaction, self.task)
-        if any(map(is_derived, understood.fields)):
-            return doubts_of_derived(
-                understood, CaseTable(), self.sighting_columns, self.tested_derived
-            )
-        lacking = (Doubt(name, NOT_DERIVED) for name in self.lacking_derived)
-        return replace(understood, doubts=(*understood.doubts, *lacking))
-
-    @property
-    def lacking_derived(self) -> list[str]:
-        """The derived fields that are in doubt where a row has none."""
-        return sorted(self.tested_derived | self.usual_derived)
+        return as_given(understand_given(transaction, self.task), self.derived)

@@ -143,7 +143,7 @@ class Curator:
         # A waiting candidate stops only a proposal that would have to wait too.
         if doubt and (twin := _of_status(twins, "candidate")):
             return _duplicate_of(twin)
-        tested, refusal = self._proof(proposal, view.rows)
+        tested, refusal = prove(proposal, view.rows, self.gate)
         if refusal:
             return Curation("refused", refusal, evidence=tested.to_json() if tested else {})
         if not doubt and (why := lacking_proof(proposal, tested, self.gate)):
@@ -156,10 +156,6 @@ class Curator:
         sound = [t for t in twins if not doubt and self._is_sound(t, draft, playbook)]
         former = _former(sound, draft.source)
         return self._admit(replace(draft, related=related), former, tested, doubt, playbook)
-
-    def _proof(self, proposal: Proposal, bullets: Sequence[Bullet]) -> tuple[Backtest | None, str]:
-        is_screened = self.screen is not None
-        return prove(proposal, bullets, self.gate, is_screened=is_screened)
 
     def _is_sound(self, twin: Bullet, draft: Bullet, playbook: BulletPlaybook) -> bool:
         """Whether a twin may act in the place of a draft that may."""
@@ -257,12 +253,8 @@ class Curator:
         if not may_act or not bullet.condition or self.gate is None:
             return
         bullets = playbook.view(bullet.node).rows
-        quick = Proposal(bullet.content, bullet.condition, playbook.cases(bullet.node))
-        tested, refusal = prove(quick, bullets, self.gate, is_screened=False)
-        if tested is None or refusal:
-            return
         proposal = proposal_of(bullet, playbook)
-        tested, refusal = self._proof(proposal, bullets)
+        tested, refusal = prove(proposal, bullets, self.gate)
         if tested and not refusal and not (self.screen and self.screen(proposal)):
             self.bear_out(bullet.id, playbook, tested.to_json(), in_words(tested))
 

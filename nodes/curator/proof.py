@@ -4,13 +4,11 @@ How much proof is enough is the `gate` (nodes/evidence/proof_levels.py). The saf
 no backtest are in screening.py.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
 from acegraph.nodes.curator.screening import Proposal
 from acegraph.nodes.evidence.backtest import ALIKE, Backtest, backtest, can_prove
-from acegraph.nodes.evidence.columns.entities import parties
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.rules.points import log_odds_over
@@ -18,26 +16,16 @@ from acegraph.state import Bullet, Condition
 from acegraph.state.values.bullet import NOT_PROVED
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import is_meant_as_condition
-from acegraph.state.values.transaction import Fields, Scalar
 
 _MIN_FIRES: Final = 3
-_LARGE_SHARE: Final = 0.1
-_LARGE_FACTOR: Final = 1.5
-"""A customer or merchant is large with more than this share, and this multiple of the average."""
 
 
 def prove(
     proposal: Proposal,
     bullets: Sequence[Bullet],
     gate: Gate | None,
-    *,
-    is_screened: bool,
 ) -> tuple[Backtest | None, str]:
-    """The backtest of a proposal beside the bullets of its node, and the reason to refuse it.
-
-    A screened rule must also stand without its largest customer or merchant: what one of them
-    teaches alone must not bind all others.
-    """
+    """The backtest of a proposal beside the bullets of its node, and the reason to refuse it."""
     condition = proposal.condition
     if condition is None or gate is None:
         return None, ""
@@ -45,11 +33,21 @@ def prove(
         return None, _never_right(condition, proposal.table)
     active = [b for b in bullets if b.status == "active"]
     table = since_change(proposal.table, bullets)
-    tested, refusal = _test(condition, table, active, gate, proposal.decision)
-    if not refusal and is_screened:
-        rest = _without_largest(condition, table, proposal.transaction_fields)
-        if rest is not None and (doubt := _test(condition, rest, active, gate)[1]):
-            refusal = f"does not stand without its largest customer or merchant: {doubt}"
+    if not can_prove(table):
+        return None, ""
+    own = table.row_of(proposal.decision)
+    tested = backtest(condition, table, log_odds_over(table, active), own)
+    if tested.fires < _MIN_FIRES:
+        refusal = f"fires on {tested.fires} of {tested.cases} labelled cases; too few to tell"
+    elif tested.p_chance > gate.max_chance:
+        refusal = (
+            f"right on {tested.right} of {tested.fires} labelled cases: chance does as well "
+            f"(p = {tested.p_chance:.2f})"
+        )
+    elif tested.gain < gate.proposed_gain:
+        refusal = "adds nothing to what the playbook already says"
+    else:
+        refusal = _said_already(condition, table, active)
     return tested, refusal
 
 
@@ -80,27 +78,6 @@ def in_words(tested: Backtest | None) -> str:
     )
 
 
-def _test(
-    condition: Condition, table: CaseTable, active: Sequence[Bullet], gate: Gate, case: str = ""
-) -> tuple[Backtest | None, str]:
-    """One backtest, if one is possible, without the `case` that the rule was drawn from."""
-    if not can_prove(table):
-        return None, ""
-    tested = backtest(condition, table, log_odds_over(table, active), table.row_of(case))
-    if tested.fires < _MIN_FIRES:
-        refusal = f"fires on {tested.fires} of {tested.cases} labelled cases; too few to tell"
-    elif tested.p_chance > gate.max_chance:
-        refusal = (
-            f"right on {tested.right} of {tested.fires} labelled cases: chance does as well "
-            f"(p = {tested.p_chance:.2f})"
-        )
-    elif tested.gain < gate.proposed_gain:
-        refusal = "adds nothing to what the playbook already says"
-    else:
-        refusal = _said_already(condition, table, active)
-    return tested, refusal
-
-
 def _never_right(condition: Condition, table: CaseTable) -> str:
     """The reason to refuse a rule that is always wrong on cases that cannot prove a right one."""
     fired = condition.holds_over(table)
@@ -124,27 +101,3 @@ def _said_already(condition: Condition, table: CaseTable, active: Sequence[Bulle
         elif (fired & other).sum() > ALIKE * (fired | other).sum():
             return f"fires on the same cases as {bullet.id}"
     return ""
-
-
-def _without_largest(condition: Condition, table: CaseTable, fields: Fields) -> CaseTable | None:
-    """The cases without the large supporters of a rule, and without those in its own `fields`.
-
-    None if that excludes no case: no customer or merchant is known, or none is large.
-    """
-    supports = condition.holds_over(table) & table.labelled(condition.verdict)
-    excluded: dict[str, set[Scalar]] = {}
-    for name in parties(table):
-        entities = [c.fields.get(name) for c, s in zip(table, supports, strict=True) if s]
-        counts = Counter(entity for entity in entities if entity is not None)
-        if len(counts) > 1:
-            average = counts.total() / len(counts)
-            least = max(1.0, _LARGE_SHARE * counts.total(), _LARGE_FACTOR * average)
-            large: set[Scalar] = {entity for entity, n in counts.items() if n > least}
-            excluded[name] = large | ({fields[name]} if name in fields else set())
-    if not any(excluded.values()):
-        return None
-    return CaseTable(
-        case
-        for case in table
-        if not any(case.fields.get(name) in values for name, values in excluded.items())
-    )

@@ -7,7 +7,7 @@ derived already, and decisions that are repeated, keep theirs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +15,7 @@ from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.understand import Doubt, Understood
 from acegraph.state import Transaction
-from acegraph.state.task.field import NEARLY
+from acegraph.state.task.field import NEARLY, Field, Misfit
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import Fields, is_derived, render_fields
@@ -38,37 +38,39 @@ def with_derived(
     """The transaction with its derived fields, what is in doubt of them, and the fields that its
     sighting is read from.
     """
-    tested, is_given = playbook.tested_derived(node), any(map(is_derived, understood.fields))
-    keeps_given = keeps_given and is_given
-    if not keeps_given:
-        understood = _without_derived(understood)
-    columns = columns_to_see(table, playbook.sighting_columns(node))
+    tested, columns = playbook.tested_derived(node), columns_to_see(table, playbook, node)
+    if keeps_given and any(map(is_derived, understood.fields)):
+        believed = as_given(understood, derived_columns(table, tested))
+        return replace(believed, sighting_columns=columns)
+    understood = _without_derived(understood)
     sighting = sighting_of(understood.fields, columns)
-    if sighting is not None and understood.transaction.fields and not keeps_given:
+    if sighting is not None and understood.transaction.fields:
         past = playbook.past(node, sighting, case_id)
         understood = _with_fields(understood, derived_fields(sighting, past))
-    return doubts_of_derived(understood, table, columns, tested)
-
-
-def doubts_of_derived(
-    understood: Understood,
-    table: CaseTable,
-    columns: Mapping[str, str],
-    tested: frozenset[str],
-) -> Understood:
-    """The transaction, with what is in doubt of its derived fields.
-
-    `columns` are the fields that they come from, by what they hold; rules test the `tested` ones.
-    """
-    usual = {name for name in table.field_names if is_usual(name, table)}
+    wanted = tested.union(filter(is_derived, table.usual_names))
     unsure = _unsure_sources(understood, table, columns)
-    doubts = [d for d in understood.doubts if not _is_absent(d, understood.fields)]
-    doubts += [
-        Doubt(name, NOT_DERIVED)
-        for name in sorted(tested.union(filter(is_derived, usual)))
-        if not unsure.isdisjoint(sources_of(name))
-    ]
-    return replace(understood, doubts=tuple(doubts), sighting_columns=columns)
+    doubts = [Doubt(n, NOT_DERIVED) for n in sorted(wanted) if not unsure.isdisjoint(sources_of(n))]
+    return replace(understood, doubts=(*understood.doubts, *doubts), sighting_columns=columns)
+
+
+def derived_columns(table: CaseTable, tested: frozenset[str]) -> tuple[Field, ...]:
+    """The derived fields that labelled cases have or rules test, as columns that a table brings."""
+    usual = set(table.usual_names) | (tested - set(table.field_names))
+    names = sorted(tested.union(filter(is_derived, table.field_names)))
+    return tuple(
+        Field(name, "flag" if name.endswith("_is_new") else "number", usual=name in usual)
+        for name in names
+    )
+
+
+def as_given(understood: Understood, derived: Iterable[Field]) -> Understood:
+    """The transaction with the derived fields that it came with, which are believed."""
+    fitted = {one.name: one.fit(understood.fields.get(one.name)) for one in derived}
+    misfits = tuple(Doubt.of(one) for one in fitted.values() if isinstance(one, Misfit))
+    values = {n: None if isinstance(v, Misfit) else v for n, v in fitted.items()}
+    return replace(
+        understood, fields=understood.fields | values, doubts=(*understood.doubts, *misfits)
+    )
 
 
 def _without_derived(understood: Understood) -> Understood:
@@ -92,13 +94,6 @@ def _with_fields(understood: Understood, derived: Fields) -> Understood:
     return replace(understood, transaction=given, fields=understood.fields | derived)
 
 
-def _is_absent(doubt: Doubt, fields: Fields) -> bool:
-    """Whether it is about a derived field without a value: a first payment has no last one before
-    it. That is known, and no doubt.
-    """
-    return is_derived(doubt.field) and fields.get(doubt.field) is None
-
-
 def _unsure_sources(
     understood: Understood, table: CaseTable, columns: Mapping[str, str]
 ) -> set[str]:
@@ -113,19 +108,18 @@ def _unsure_sources(
         is_missing = what in KINDS or understood.fields.get(name) is None
         # Whoever is named has this field: it tells how often the labelled payments name nobody.
         counted = f"{what}.payments_last_week" if what in KINDS else name
-        if what == "time" or not is_missing or is_usual(counted, table, unknown=True):
+        if what == "time" or not is_missing or _is_usual(counted, table):
             unsure.add(what)
     return unsure
 
 
-def columns_to_see(table: CaseTable, kept: Mapping[str, str] | None = None) -> Mapping[str, str]:
+def columns_to_see(table: CaseTable, playbook: BulletPlaybook, node: str) -> Mapping[str, str]:
     """The fields that derived fields come from: those of the task, else those that were kept."""
-    return (table.task.sighting_columns if table.task else {}) or kept or {}
+    declared = table.task.sighting_columns if table.task else {}
+    return declared or playbook.sighting_columns(node) or {}
 
 
-def is_usual(name: str, table: CaseTable, *, unknown: bool = False) -> bool:
-    """Whether nearly all labelled cases have a field; `unknown` where none has it."""
+def _is_usual(name: str, table: CaseTable) -> bool:
+    """Whether nearly all labelled cases have a field, or none."""
     column = table.column(name)
-    if column is None:
-        return unknown
-    return bool(column.known().mean() >= NEARLY)
+    return column is None or bool(column.known().mean() >= NEARLY)
