@@ -10,11 +10,12 @@ from typing import Final
 from acegraph.graph.data.csv_files import read_sheet, read_text
 from acegraph.graph.operations.learning.background import learn_from, settings_of
 from acegraph.nodes.curator.curator import Curation, Curator
-from acegraph.nodes.reflector.custom import ReflectorLike, as_reflector
+from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
 from acegraph.state import BulletPlaybook, Label
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
+from acegraph.state.values.decision import Recorded
 from acegraph.state.values.times import as_past
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import (
@@ -72,6 +73,20 @@ class FeedbackReport:
     """Lessons that wait for `acegraph learn`, because their runs had `learn_later`."""
     bullets_added: list[str] = field(default_factory=list)
 
+    def note(self, recorded: Recorded) -> None:
+        """Count what a label changed."""
+        self.changed += recorded.label_changed
+        self.missing += recorded.missing
+        self.too_young += recorded.too_young
+        is_ignored = recorded.missing or recorded.too_young
+        self.wrong += not is_ignored and recorded.is_correct is False
+
+    def note_lesson(self, curation: Curation | None) -> None:
+        """Count what was learned; None: it waits."""
+        self.waiting += curation is None
+        if curation and curation.bullet_id:
+            self.bullets_added.append(curation.bullet_id)
+
 
 def feedback(
     playbook: BulletPlaybook,
@@ -96,23 +111,28 @@ def feedback(
             "feedback wants the playbook, the id of a decision as a text, and its label; found "
             f"{type(playbook).__name__} and {quoted(decision_id)}"
         )
-    answer = Label(parse_verdict(playbook.task().stored(label)), source, as_past(at) if at else "")
+    answer = _label(playbook.task().stored(label), source, at)
     recorded = playbook.label(decision_id, answer, learn=True)
     if recorded.missing:
         raise InvalidInput(f"{decision_id} {_PROVES_NOTHING}")
     if recorded.too_young:
         raise InvalidInput(f"{decision_id} is too young for {source!r} {_TOO_YOUNG}")
-    waits = recorded.is_lesson and _waits(playbook, decision_id)
     curation = None
-    if recorded.is_lesson and not waits:
-        curation = learn_from(playbook, decision_id, as_reflector(reflector), curator or Curator())
+    if recorded.is_lesson:
+        reflecting, curating = as_reflector(reflector), curator or Curator()
+        curation = _learned(playbook, decision_id, reflecting, curating)
+    waits = recorded.is_lesson and curation is None
     changed, is_correct = recorded.label_changed, recorded.is_correct
     return Feedback(recorded.decision, is_correct, changed, curation, waits)
 
 
-def _waits(playbook: BulletPlaybook, decision_id: str) -> bool:
-    """Whether a lesson was queued with its label."""
-    return bool(settings_of(playbook, decision_id).get("learn_later"))
+def _learned(
+    playbook: BulletPlaybook, decision_id: str, reflector: Reflecting, curator: Curator
+) -> Curation | None:
+    """What was learned from a label; None where the lesson waits in the queue (`learn_later`)."""
+    if settings_of(playbook, decision_id).get("learn_later"):
+        return None
+    return learn_from(playbook, decision_id, reflector, curator)
 
 
 def feedback_many(
@@ -128,9 +148,8 @@ def feedback_many(
 
     Labels are written in batches. A call that was interrupted may simply be repeated.
     """
-    report = FeedbackReport()
     reflecting, curating = as_reflector(reflector), curator or Curator()
-    waiting = iter(labels)
+    report, waiting = FeedbackReport(), iter(labels)
     while batch := list(islice(waiting, _BATCH)):
         by_id = _last_labels(batch)
         report.replaced += len({(i, label.value) for i, label in batch}) - len(by_id)
@@ -139,23 +158,10 @@ def feedback_many(
         progress(report.labels)  # so many are recorded, whatever becomes of the lessons
         report.unknown += [i for i in by_id if i not in recorded_by_id]
         for decision_id, recorded in recorded_by_id.items():
-            report.changed += recorded.label_changed
-            report.missing += recorded.missing
-            report.too_young += recorded.too_young
-            is_ignored = recorded.missing or recorded.too_young
-            report.wrong += not is_ignored and recorded.is_correct is False
-            if not learn or not recorded.is_lesson:
-                continue
-            if _waits(playbook, decision_id):
-                report.waiting += 1
-                continue
-            curation = learn_from(playbook, decision_id, reflecting, curating)
-            if curation.bullet_id is not None:
-                report.bullets_added.append(curation.bullet_id)
-    ignored = report.missing + report.too_young
-    counts = (report.labels, report.changed, report.wrong, ignored, len(report.unknown))
-    text = "%d labels: %d changed, %d wrong decisions, %d ignored, %d unknown; %d bullets added"
-    logger.info(text, *counts, len(report.bullets_added))
+            report.note(recorded)
+            if learn and recorded.is_lesson:
+                report.note_lesson(_learned(playbook, decision_id, reflecting, curating))
+    logger.info("labels: %s", {n: v for n, v in vars(report).items() if isinstance(v, int)})
     return report
 
 
@@ -178,14 +184,13 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
         raise InvalidDataset(f"{file}: no rows")
     if missing := {"decision_id", "label"} - set(names):
         raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
-    at, labels = as_past(at) if at else "", []
+    labels = []
     for line, row in lines:
         cells = {name: cell.strip() for name, cell in row.items()}
         try:
             if not cells["decision_id"]:
                 raise InvalidInput("no decision_id")
-            known_at = as_past(cells["at"]) if cells.get("at") else at
-            answer = Label(parse_verdict(row["label"]), cells.get("source") or source, known_at)
+            answer = _label(row["label"], cells.get("source") or source, cells.get("at") or at)
         except InvalidInput as error:
             raise InvalidDataset(f"{file}: line {line}: {error}") from None
         labels.append((cells["decision_id"], answer))
@@ -202,8 +207,11 @@ def read_label(item: Mapping[str, object], task: Task = CARD_PAYMENTS) -> tuple[
     source, at = clean_text(str(item.get("source") or "feedback")), str(item.get("at") or "")
     if folded_source(source) == JUDGE or folded_source(source).startswith(ANALYST):
         raise InvalidInput("the sources judge and analyst:NAME are not for a client to give")
-    answer = Label(parse_verdict(task.stored(item["label"])), source, as_past(at) if at else "")
-    return str(item["decision_id"]), answer
+    return str(item["decision_id"]), _label(task.stored(item["label"]), source, at)
+
+
+def _label(value: object, source: str, at: str) -> Label:
+    return Label(parse_verdict(value), source, as_past(at) if at else "")
 
 
 def check_names(

@@ -5,12 +5,11 @@ last one that was answered: what comes again counts once.
 """
 
 import json
+import os
 import sys
 from collections.abc import Iterator
-from itertools import chain, groupby
-from queue import Queue
-from threading import Thread
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from acegraph.graph.build import Parts
     from acegraph.state import AceContext, BulletPlaybook
 
-_AT_ONCE: Final = 250
-"""Lines in one write at most."""
+_AT_ONCE: Final = 65_536
+"""So many bytes are read at a time."""
 _DECISION: Final = ("transaction", "decision_id", "ground_truth")
 
 
@@ -31,32 +30,22 @@ def answer_lines(playbook: "BulletPlaybook", context: "AceContext") -> None:
     from acegraph.graph.build import gather_parts
 
     parts = gather_parts(playbook, context=context)
-    for lines in _batches(sys.stdin):
+    for lines in _batches():
         for answer in _answers(parts, lines, learn=context.learn is not False):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         sys.stdout.flush()
 
 
-def _batches(source: TextIO) -> Iterator[list[str]]:
+def _batches() -> Iterator[list[bytes]]:
     """The lines that have come by the time at which those before are answered."""
-    lines: Queue[str | None] = Queue(maxsize=4 * _AT_ONCE)
-
-    def read() -> None:
-        for line in chain(source, [None]):
-            lines.put(line)
-
-    Thread(target=read, daemon=True).start()
-    while (line := lines.get()) is not None:
-        batch = [line]
-        while len(batch) < _AT_ONCE and not lines.empty():
-            if (line := lines.get()) is None:
-                yield batch
-                return
-            batch.append(line)
-        yield batch
+    begun = b""
+    while come := os.read(0, _AT_ONCE):
+        *lines, begun = (begun + come).split(b"\n")
+        yield lines
+    yield [begun]
 
 
-def _answers(parts: "Parts", lines: list[str], *, learn: bool) -> Iterator[dict[str, Any]]:
+def _answers(parts: "Parts", lines: list[bytes], *, learn: bool) -> Iterator[dict[str, Any]]:
     from acegraph.graph.operations.decide import decide_many
     from acegraph.graph.operations.feedback import feedback_many
 
@@ -77,7 +66,7 @@ def _answers(parts: "Parts", lines: list[str], *, learn: bool) -> Iterator[dict[
             yield from (json.loads(answer) for answer in given)
 
 
-def _read(line: str) -> Any:
+def _read(line: bytes) -> Any:
     """A decision as its input, a label with the id of its decision, or a refusal as text."""
     from acegraph.graph.operations.feedback import check_names, read_label
 
