@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from acegraph.graph.desk.cuts import other_cuts
 from acegraph.graph.desk.desk import Desk, Page
-from acegraph.graph.desk.lab.completion import continuations
-from acegraph.graph.desk.lab.cuts import other_cuts
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Condition, InvalidCondition
 from acegraph.state.errors import InvalidInput
 from acegraph.state.values.bullet import MAX_CONTENT
+from acegraph.state.values.condition import OPENING, written_field
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
 
+_AND: Final = re.compile(r"\s+and\s+", re.IGNORECASE)
+_MOST: Final = 12
+"""So many fields are offered."""
 _SAMPLE: Final = 5
 _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
 """What stands in the empty field as long as the playbook has no rule."""
@@ -37,7 +41,7 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
     found: dict[str, object] = {
         "rule": text,
         "problem": "",
-        "next": [nouns.shown(one) for one in continuations(stored, cases.table)],
+        "next": [nouns.shown(one) for one in continuations(stored, cases.table.field_names)],
         "tried": None,
         "cases": len(cases.table),
         "example": nouns.shown(next(map(sentence, desk.ruleset().rules), _EXAMPLE)),
@@ -59,6 +63,22 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
         "samples": {name: cases.newest(fired & kind, _SAMPLE) for name, kind in kinds.items()},
         "cuts": other_cuts(cases, condition),
     }
+
+
+def continuations(text: str, names: tuple[str, ...]) -> list[str]:
+    """Whole texts that begin as this one does, one step further: verdicts, then fields.
+
+    >>> continuations("", ("amount",))
+    ['DECLINE when ', 'APPROVE when ']
+    >>> continuations("DECLINE when hour < 6 and am", ("amount", "hour"))
+    ['DECLINE when hour < 6 and amount ']
+    """
+    if not (opening := OPENING.match(text)):
+        return ["DECLINE when ", "APPROVE when "]
+    typed = _AND.split(text[opening.end() :])[-1]
+    written = (written_field(name) for name in names)
+    further = (name for name in written if name.casefold().startswith(typed.casefold()))
+    return [f"{text.removesuffix(typed)}{name} " for name in further][:_MOST]
 
 
 def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
