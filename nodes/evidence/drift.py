@@ -57,8 +57,7 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     rows, shares = np.flatnonzero(rule.holds_over(table)), case_shares(table)
     fires, hits = np.cumsum(shares[rows]), np.cumsum(shares[rows] * agreeing[rows])
     n = float(fires[-1]) if len(rows) else 0.0
-    is_ordered = rows + 1 >= table.in_order_from
-    splits = np.flatnonzero(is_ordered & (fires >= _MIN_FIRES) & (n - fires >= _MIN_FIRES))
+    splits = np.flatnonzero((fires >= _MIN_FIRES) & (n - fires >= _MIN_FIRES))
     if not len(splits):
         return 0
     before = fires[splits]

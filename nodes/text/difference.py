@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_NUMBERS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
+NUMBERS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
 _EMPTY: Final = frozenset("a an the it its they them this that these is are be then please".split())
 _CLAIM: Final = re.compile(
     r"(?:about )?\d+(?:\.\d+)?% (?:confidence|(?:of (?:these|them) )?are fraud)"
@@ -47,8 +47,8 @@ def _parts(text: str) -> tuple[str, ...]:
 
 def _plain(part: str) -> str:
     """A word without the s of the plural; a number without marks between thousands."""
-    if part in _NUMBERS:
-        return str(_NUMBERS.index(part))
+    if part in NUMBERS:
+        return str(NUMBERS.index(part))
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+", part):
         return part.replace(",", "")
     return re.sub(r"(?<=[a-z]{3})s$", "", part)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from acegraph.nodes.text.difference import NUMBERS
 from acegraph.state.values.notation import may_be_thousands, written_number
 from acegraph.state.values.transaction import Scalar
 
@@ -16,10 +17,9 @@ _DIGITS = (
     r"|\d{1,3}(?:[\u00a0\u202f'’]\d{3}){1,4}(?:[.,]\d{1,2})?"
     r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
 )
-_WORDS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_NUMBERS: Final = {**{word: number for number, word in enumerate(_WORDS)}, "a": 1, "an": 1}
+_NUMBERS: Final = {**{word: number for number, word in enumerate(NUMBERS)}, "a": 1, "an": 1}
 """Numbers that people write in words."""
-_WORD = rf"\b(?:{'|'.join(_WORDS)})"
+_WORD = rf"\b(?:{'|'.join(NUMBERS)})"
 _NONE = r"\b(?:no|without|never had)"
 _COUNT = rf"((?<![\d.,:])(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,10}})|{_NONE}|{_WORD})"
 _SPAN = rf"((?<![\d.,])(?:{_DIGITS})(?!\d)|{_WORD}|\ban?)"

@@ -12,16 +12,12 @@ from typing import Final
 
 from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, amounts_in, states
 from acegraph.nodes.text.lexicon import mentions
-from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
+from acegraph.state.task.form import read_cell
+from acegraph.state.values.notation import may_be_thousands
 from acegraph.state.values.texts import without_quotes, without_remarks
 from acegraph.state.values.transaction import Fields, Scalar
 
-_ANSWERS: Final = {
-    **dict.fromkeys(("yes", "true", "1", "1.0"), True),
-    **dict.fromkeys(("no", "false", "0", "0.0"), False),
-}
 _READ_AT_MOST: Final = 8_000
-_CURRENCY = re.compile(r"^(?:usd|eur|gbp|[$€£¥])\s*|\s*(?:usd|eur|gbp|[$€£¥])$", re.IGNORECASE)
 # A comma between two digits is part of a number.
 _BREAK = r"[;|\n]|(?<!\d),|,(?!\d)"
 _PAIR = re.compile(
@@ -144,18 +140,10 @@ def pairs_of(text: str) -> dict[str, str]:
 
 def _read_pairs(text: str) -> Fields:
     """The fields that the pairs of a text state."""
-    return {name: _pair_value(name, value) for name, value in pairs_of(text).items()}
-
-
-def _pair_value(name: str, value: str) -> Scalar:
-    if name.endswith("amount") and may_be_thousands(value, "."):
-        return None
-    number = written_number(_CURRENCY.sub("", value).rstrip("%"))
-    if number is not None:
-        return number
-    if value.lower() in _ANSWERS and "country" not in name:  # NO is Norway
-        return _ANSWERS[value.lower()]
-    return None if is_nothing(value) else value
+    return {
+        name: None if may_be_thousands(value, ".") else read_cell(value)
+        for name, value in pairs_of(text).items()
+    }
 
 
 def _with_ratio(fields: Fields) -> Fields:

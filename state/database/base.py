@@ -170,34 +170,7 @@ class Database(ABC):
         try:
             if not self._turn.acquire(timeout=WAIT_SECONDS):
                 raise self._locked()
-            try:
-                writer = self._begun(next(transaction))
-                if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
-                    raise self._locked()
-                self._writer, self._owner = writer, get_ident()
-                self.lock_waits += 1
-                self.lock_wait_seconds += time.monotonic() - began
-                if (waited := time.monotonic() - began) > _LONG_WAIT_SECONDS:
-                    logger.warning("waited %.1f s to write to %s", waited, self.url)
-                if memory is not None:
-                    memory.begin(writer)
-                yield writer
-                if memory is not None:
-                    memory.flush(writer)
-                if writer.is_written:
-                    writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
-                next(transaction)  # commits
-                if memory is not None:
-                    memory.settle(writer)
-            finally:
-                self._owner, self._writer = 0, None
-                try:
-                    transaction.close()
-                finally:
-                    try:  # noqa: SIM105
-                        self.lock.release()
-                    except RuntimeError:
-                        pass
+            yield from self._commit(transaction, memory, began)
         except AssertionError as error:
             # SQLAlchemy says so where a signal interrupts its commit: the signal's error counts.
             raise error.__context__ or error from None
@@ -208,6 +181,45 @@ class Database(ABC):
                 self._turn.release()
             except RuntimeError:
                 pass
+
+    def _commit(
+        self,
+        transaction: Generator[sa.Connection, None, None],
+        memory: Memory | None,
+        began: float,
+    ) -> Generator[LedgerWriter, None, None]:
+        """What is written between the begin of a database transaction and its commit."""
+        try:
+            writer = self._begun(next(transaction))
+            if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
+                raise self._locked()
+            self._writer, self._owner = writer, get_ident()
+            self._note_wait(time.monotonic() - began)
+            if memory is not None:
+                memory.begin(writer)
+            yield writer
+            if memory is not None:
+                memory.flush(writer)
+            if writer.is_written:
+                writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
+            next(transaction)  # commits
+            if memory is not None:
+                memory.settle(writer)
+        finally:
+            self._owner, self._writer = 0, None
+            try:
+                transaction.close()
+            finally:
+                try:  # noqa: SIM105
+                    self.lock.release()
+                except RuntimeError:
+                    pass
+
+    def _note_wait(self, seconds: float) -> None:
+        self.lock_waits += 1
+        self.lock_wait_seconds += seconds
+        if seconds > _LONG_WAIT_SECONDS:
+            logger.warning("waited %.1f s to write to %s", seconds, self.url)
 
     def _locked(self) -> PlaybookError:
         return PlaybookError(

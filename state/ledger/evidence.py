@@ -29,7 +29,6 @@ from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
 _LEFT_OUT: Final = "left_out:"
-_CORRECTED: Final = "corrected:"
 
 
 def remember_cases(
@@ -90,8 +89,6 @@ def remember_table(
     for name, count in counts.items():
         left_out[name] += round((count - by_label[name]) * new[name] / max(by_label[name], 1))
     keep_text(writer, _LEFT_OUT + node, json.dumps(left_out, sort_keys=True))
-    if corrected:  # from now on, the cases before are not in the order in which they happened
-        keep_text(writer, _CORRECTED + node, now())
     return len(added), corrected
 
 
@@ -104,7 +101,7 @@ def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT
     if all(count < all_count for count in counts.values()):
         in_time = in_order(connection.execute(sql.LABELLED, given).all())
         found = (replace(read_case(row), known_at=known_at) for known_at, row in in_time)
-        return _since_correction(CaseTable(found, draw), connection, node)
+        return CaseTable(found, draw)
     weights = {
         row.id: (known_at, draw.weight(row.id, row.label))
         for known_at, row in in_order(connection.execute(sql.LABELS, given).all())
@@ -115,15 +112,7 @@ def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT
         for row in connection.execute(sql.LABELLED_OF, {"ids": part}):
             known_at, weight = drawn[row.id]
             cases[row.id] = replace(read_case(row), known_at=known_at, weight=weight)
-    table = CaseTable((cases[case_id] for case_id in drawn), draw)
-    return _since_correction(table, connection, node)
-
-
-def _since_correction(table: CaseTable, connection: sa.Connection, node: str) -> CaseTable:
-    """The table, with how many of its cases came before a whole table was last corrected."""
-    at = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _CORRECTED + node))
-    table.in_order_from = sum(case.known_at <= at for case in table) if at else 0
-    return table
+    return CaseTable((cases[case_id] for case_id in drawn), draw)
 
 
 def read_left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
@@ -29,19 +28,6 @@ from acegraph.state.values.verdict import (
     folded_source,
     is_absence,
 )
-
-
-class GivenLabel(NamedTuple):
-    """A label that somebody once gave to a case."""
-
-    case: str
-    label: Verdict
-    source: str
-    known_at: str
-
-    def is_same(self, label: Label) -> bool:
-        """Whether a label has the same value and the same source."""
-        return (self.label, self.source) == (label.value, label.source)
 
 
 def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]) -> bool:
@@ -79,7 +65,12 @@ def confirms(current: Label | None, label: Label | None) -> bool:
 
 def is_repeated(writer: LedgerWriter, case_id: str, label: Label) -> bool:
     """Whether the label that comes with a decision was given before, whatever the label is now."""
-    return any(earlier.is_same(label) for earlier in labels_given(writer.connection, [case_id]))
+    given = labels_given(writer.connection, [case_id]).get(case_id, ())
+    return any(_is_same(earlier, label) for earlier in given)
+
+
+def _is_same(earlier: Label, label: Label) -> bool:
+    return (earlier.value, earlier.source) == (label.value, label.source)
 
 
 def repeated(
@@ -92,29 +83,31 @@ def repeated(
         if label
         and (before := current[case_id])
         and (label.known_at or confirms(before, label))
-        and (label.value, label.source) != (before.value, before.source)
+        and not _is_same(before, label)
     }
+    given = labels_given(writer.connection, list(others))
     return [
-        earlier.case
-        for earlier in labels_given(writer.connection, list(others))
-        if earlier.is_same(label := others[earlier.case])
-        and (_has_same_time(earlier, label) or confirms(current[earlier.case], label))
+        case_id
+        for case_id, label in others.items()
+        for earlier in given.get(case_id, ())
+        if _is_same(earlier, label)
+        and (_has_same_time(earlier, label) or confirms(current[case_id], label))
     ]
 
 
-def _has_same_time(earlier: GivenLabel, label: Label) -> bool:
+def _has_same_time(earlier: Label, label: Label) -> bool:
     return bool(label.known_at) and earlier.known_at == as_utc(label.known_at)
 
 
-def labels_given(connection: sa.Connection, case_ids: list[str]) -> list[GivenLabel]:
-    """Every label of some cases, since their labels were last withdrawn."""
-    by_case: dict[str, list[GivenLabel]] = {}
+def labels_given(connection: sa.Connection, case_ids: list[str]) -> dict[str, list[Label]]:
+    """Every label of some cases, since their labels were last withdrawn, oldest first."""
+    by_case: dict[str, list[Label]] = {}
     for row in connection.execute(sql.LABELS_GIVEN, {"ids": case_ids}) if case_ids else ():
         if row.label is None:
             by_case.pop(row.case, None)
         else:
-            by_case.setdefault(row.case, []).append(GivenLabel(*row))
-    return [label for labels in by_case.values() for label in labels]
+            by_case.setdefault(row.case, []).append(Label(row.label, row.source, row.known_at))
+    return by_case
 
 
 @dataclass(frozen=True)
@@ -131,6 +124,18 @@ class CaseState:
     """The node that decided the case; another node may have stored it before."""
     is_open: bool = False
     """Whether it is evidence that nobody has decided or labelled."""
+
+    @property
+    def recorded(self) -> Recorded:
+        """What is said of it where nothing changes."""
+        return Recorded(
+            decision=self.decision,
+            node=self.node,
+            is_new_decision=False,
+            counted=self.counted,
+            label=self.label,
+            lesson=self.lesson,
+        )
 
 
 def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
@@ -232,23 +237,19 @@ def apply_labels(
     writer.add(tables.outcomes, rows)
     if credited is None:
         credited = _credited(writer, [i for i in changed if states[i].counted])
-    results = {}
-    for i, state in states.items():
-        label = changed.get(i, state.label)
-        argued_for = credited.get(i, {}) if i in changed and state.counted else {}
-        taken_off = credit(argued_for, state.label, sign=-1)
-        results[i] = Recorded(
-            decision=state.decision,
-            node=state.node,
-            is_new_decision=False,
-            counted=state.counted,
-            label=label,
-            label_changed=i in changed,
-            lesson=state.lesson,
-            deltas=add_deltas(taken_off, credit(argued_for, label)),
-            was_open=state.is_open and i in changed,
-        )
-    return results
+    return {
+        i: _labelled(state, changed[i], credited.get(i, {})) if i in changed else state.recorded
+        for i, state in states.items()
+    }
+
+
+def _labelled(state: CaseState, label: Label | None, argued_for: Mapping[int, str]) -> Recorded:
+    """What is said of a case that gets a label, or loses the one that it had."""
+    deltas: CounterDeltas = {}
+    if state.counted:
+        deltas = add_deltas(credit(argued_for, state.label, sign=-1), credit(argued_for, label))
+    given = replace(state.recorded, label=label, label_changed=True)
+    return replace(given, deltas=deltas, was_open=state.is_open)
 
 
 def _store_confirmations(

@@ -5,21 +5,13 @@ in the same database transaction. Nothing here knows how bullets are cached or s
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from acegraph.state.database import tables
-from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.writer import LedgerWriter, NewRow
-from acegraph.state.errors import (
-    DecisionConflict,
-    PlaybookError,
-    PrunedDecision,
-    UnknownDecision,
-    quoted,
-)
+from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import apply_labels, case_states, credit, is_repeated
@@ -127,7 +119,8 @@ def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | N
         if label and is_repeated(writer, record.id, label):
             label = None  # the same request again must not undo a correction
         return apply_labels(writer, {record.id: state}, {record.id: label})[record.id]
-    _store_decision(writer, record, now())
+    writer.add(tables.decisions, [decision_row(record, now())])
+    writer.add(tables.selections, selection_rows(record))
     state = replace(state, node=record.node, decision=record.decision, counted=record.counted)
     recorded = apply_labels(
         writer, {record.id: state}, {record.id: label}, {record.id: _argued_for(record)}
@@ -143,38 +136,6 @@ def _digest_as_then(writer: LedgerWriter, record: DecisionRecord) -> str:
     (row,) = writer.connection.execute(sql.AGED, {"ids": [record.id]})
     settings = json.loads(row.settings) if row.settings else {}
     return as_stored(replace(whole, settings=settings)).digest
-
-
-def _store_decision(writer: LedgerWriter, record: DecisionRecord, at: str) -> None:
-    writer.add(tables.decisions, [decision_row(record, at)])
-    writer.add(tables.selections, selection_rows(record))
-
-
-def store_lesson(writer: LedgerWriter, case_id: str, lesson: Mapping[str, object]) -> None:
-    """Store what was learned from a decision, unless a lesson is stored already."""
-    row = writer.first(sql.LESSON, case_id)
-    if row is None:
-        raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
-    if row[0] is None:
-        learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
-        writer.add(tables.lessons, [learned])
-
-
-def read_lesson(database: Database, case_id: str) -> dict[str, Any] | None:
-    """What was learned from a decision, if anything was."""
-    rows = database.fetch(sql.LESSON, case_id)
-    return json.loads(rows[0][0]) if rows and rows[0][0] is not None else None
-
-
-def number_right_decision(writer: LedgerWriter, case_id: str, node: str) -> int:
-    """The number of a right decision among the right decisions of its node, from 1 on."""
-    row = writer.first(sql.RIGHT_DECISION_NUMBER, case_id)
-    if row is not None:
-        return int(row[0])
-    (last,) = writer.first(sql.LAST_RIGHT_DECISION_NUMBER, node)
-    number = 1 + (last or 0)
-    writer.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
-    return number
 
 
 def _argued_for(record: DecisionRecord) -> dict[int, str]:

@@ -209,27 +209,23 @@ class LedgerCounts:
 
 def ledger_counts(database: Database) -> LedgerCounts:
     """Count decisions, labels and bullets."""
-    counted, is_labelled = sa.func.count(), outcomes.c.label.is_not(None)
-    newest = sa.select(outcomes.c.case).where(is_current_label(outcomes), is_labelled)
+    is_labelled = sa.and_(is_current_label(outcomes), outcomes.c.label.is_not(None))
+    labelled, decided = sa.select(outcomes.c.case).where(is_labelled), sa.select(decisions.c.case)
     with database.snapshot() as connection:
 
         def by(column: sa.Column[str], *conditions: sa.ColumnElement[bool]) -> dict[str, int]:
-            rows = connection.execute(
-                sa.select(column, counted).where(*conditions).group_by(column)
-            )
-            return {row[0]: int(row[1]) for row in rows}
+            query = sa.select(column, sa.func.count()).where(*conditions).group_by(column)
+            return {word: int(number) for word, number in connection.execute(query)}
 
-        given = by(decisions.c.decision)
         is_open = (
             cases.c.digest != ERASED,
-            cases.c.id.not_in(sa.select(decisions.c.case)),
-            cases.c.id.not_in(newest),
+            cases.c.id.not_in(decided),
+            cases.c.id.not_in(labelled),
         )
-        labelled = sa.select(counted).where(decisions.c.case.in_(newest))
         return LedgerCounts(
-            given,
-            int(connection.scalar(sa.select(counted).select_from(cases).where(*is_open)) or 0),
-            by(outcomes.c.label, is_current_label(outcomes), is_labelled),
-            sum(given.values()) - int(connection.scalar(labelled) or 0),
-            by(bullets.c.status),
+            decisions=by(decisions.c.decision),
+            undecided=sum(by(cases.c.node, *is_open).values()),
+            labels=by(outcomes.c.label, is_labelled),
+            labels_missing=sum(by(decisions.c.node, decisions.c.case.not_in(labelled)).values()),
+            bullets=by(bullets.c.status),
         )

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -22,12 +22,15 @@ _MOST: Final = 5_000
 """So many of the newest cases are looked at."""
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """How often a bullet was helpful and harmful."""
 
     helpful: int = 0
     harmful: int = 0
+
+    def until(self, later: "Record") -> "Record":
+        """What was added up to a later moment."""
+        return Record(later.helpful - self.helpful, later.harmful - self.harmful)
 
 
 @dataclass(frozen=True)
@@ -58,8 +61,8 @@ def activity_since(playbook: BulletPlaybook, node: str, since: datetime, now: da
     )
     earlier = as_utc(since - max(now - since, timedelta(0)))
     with playbook.database.snapshot() as connection:
-        before = count(connection, decided_before=start)
-        total = count(connection)
+        before, total = count(connection, decided_before=start), count(connection)
+        records = {n: (Record(*before.get(n, (0, 0))[:2]), Record(*total[n][:2])) for n in total}
         is_new = outcomes.c.known_at >= start
         is_old = sa.and_(outcomes.c.known_at < start, outcomes.c.known_at >= earlier)
         return Activity(
@@ -67,7 +70,7 @@ def activity_since(playbook: BulletPlaybook, node: str, since: datetime, now: da
             _newest(connection, node, is_live),
             int(connection.scalar(given.where(is_new)) or 0),
             int(connection.scalar(given.where(is_old)) or 0),
-            {f"b{n}": _split(before.get(n, (0, 0, 0)), counts) for n, counts in total.items()},
+            {f"b{n}": (old, old.until(new)) for n, (old, new) in records.items()},
         )
 
 
@@ -80,8 +83,3 @@ def _newest(connection: sa.Connection, node: str, where: sa.ColumnElement[bool])
         .limit(_MOST)
     )
     return CaseTable(Case(row.id, json.loads(row.fields), APPROVE) for row in rows)
-
-
-def _split(before: tuple[int, int, int], total: tuple[int, int, int]) -> tuple[Record, Record]:
-    helpful, harmful, _ = before
-    return Record(helpful, harmful), Record(total[0] - helpful, total[1] - harmful)

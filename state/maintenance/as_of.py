@@ -10,19 +10,11 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.errors import InvalidInput, PlaybookError
-from acegraph.state.ledger.counters import (
-    adjusted,
-    bullet_texts,
-    count,
-    is_current_label,
-    was_there,
-)
-from acegraph.state.ledger.evidence import in_order
+from acegraph.state.ledger.counters import adjusted, bullet_texts, count, was_there
 from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.decision import CounterDeltas, add_deltas
-from acegraph.state.values.verdict import JUDGE
 
 
 def as_of(playbook: BulletPlaybook, until: int) -> BulletPlaybook:
@@ -38,18 +30,16 @@ def as_of(playbook: BulletPlaybook, until: int) -> BulletPlaybook:
         bullets = _bullets(connection, were_there, counters)
         newest = sa.select(sa.func.max(tables.history.c.version)).where(were_there)
         version = connection.scalar(newest)
-        cases, outcomes = _labelled(connection, until)
-        set_then = {t: _rows(connection, t, until) for t in (tables.tasks, tables.policies)}
+        kept = (tables.cases, tables.outcomes, tables.tasks, tables.policies)
+        rows = {table: _rows(connection, table, until) for table in kept}
     past = BulletPlaybook()
     with past.writing() as writer:
         writer.version = version or 0
         for bullet in bullets:
             writer.add_bullet(to_row(bullet))
         past.adjust(writer, counters, f"as of position {until}")
-        writer.add(tables.cases, cases)
-        writer.add(tables.outcomes, outcomes)
-        for table, rows in set_then.items():
-            writer.add(table, rows)
+        for table, were in rows.items():
+            writer.add(table, were)
     past.invalidate()
     past.share_vectors(playbook)
     return past
@@ -58,6 +48,8 @@ def as_of(playbook: BulletPlaybook, until: int) -> BulletPlaybook:
 def _rows(connection: sa.Connection, table: sa.Table, until: int) -> list[dict[str, object]]:
     """The rows of a table that were there, oldest first."""
     query = sa.select(table).where(was_there(table, until)).order_by(table.c.position)
+    if table is tables.cases:  # those without a label are no evidence
+        query = query.where(table.c.id.in_(sa.select(tables.outcomes.c.case)))
     return [dict(row) for row in connection.execute(query).mappings()]
 
 
@@ -77,32 +69,6 @@ def _bullets(
         )
         bullets.append(bullet)
     return bullets
-
-
-def _labelled(
-    connection: sa.Connection, until: int
-) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """The labelled cases that were known, and their labels, oldest first."""
-    cases, newest = tables.cases, tables.outcomes
-    content = [column for column in cases.c if column.name != "position"]
-    query = (
-        sa.select(*content, *(newest.c[n] for n in ("label", "source", "known_at", "position")))
-        .join(newest, newest.c.case == cases.c.id)
-        .where(
-            is_current_label(newest, until),
-            newest.c.label.is_not(None),
-            newest.c.source != JUDGE,
-            cases.c.evidence == 1,
-        )
-    )
-    in_time = in_order(connection.execute(query).all())
-    stored = [dict(row._mapping) for _, row in in_time]
-    labels: list[dict[str, object]] = [
-        {"case": row["id"], "revision": 1}
-        | {name: row.pop(name) for name in ("label", "source", "known_at")}
-        for row in stored
-    ]
-    return stored, labels
 
 
 def _refuse_pruned(connection: sa.Connection, until: int) -> None:

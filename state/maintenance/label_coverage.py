@@ -4,7 +4,7 @@ A declined payment cannot be charged back. That no chargeback came then does not
 decline was right or wrong: the label is missing.
 """
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from acegraph.state.playbook.decision_index import HONEST, UNLABELLED, DecisionColumns
 
@@ -28,10 +28,6 @@ class Coverage:
     """An estimate of the honest payments among all would-be declines. Each honest one let through
     stands for as many as its recorded probability says (Horvitz and Thompson 1952), and the
     labelled ones stand for those whose label is still to come."""
-
-    def to_json(self) -> dict[str, object]:
-        """The numbers by name."""
-        return asdict(self)
 
 
 def label_coverage(columns: DecisionColumns) -> Coverage:

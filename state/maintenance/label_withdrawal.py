@@ -73,14 +73,17 @@ class PurgeFilter:
         ]
         return ", ".join(part for part in parts if part)
 
-    def matches_bullet(self, origin: Mapping[str, object], at: str) -> bool:
-        """Whether a bullet of this origin, added at this time, is the author's or the import's."""
+    def matches_bullet(self, bullet: Bullet, touched: Collection[str]) -> bool:
+        """Whether a bullet is the author's, of a touched label, or of an imported file."""
+        origin, is_within = bullet.origin, self._is_within(bullet.created_at)
         if self.author is not None:
-            is_meant = clean_text(str(origin.get("author", ""))) == self.author
-        else:
-            is_meant = "imported_from" in origin and not self.entities
-            is_meant = is_meant and self.source in (None, origin["imported_from"])
-        return is_meant and self._is_within(at)
+            return clean_text(str(origin.get("author", ""))) == self.author and is_within
+        if origin.get("decision") in touched:
+            return self.source in (None, origin.get("label_source"))
+        if file := origin.get("imported_from"):
+            return not self.entities and self.source in (None, file) and is_within
+        is_of_source = self.source == origin.get("label_source")
+        return is_of_source and not (self.entities or self.since or self.until)
 
     def matches_label(self, label: Label, fields: Mapping[str, object]) -> bool:
         """Whether a label of a transaction with these fields is taken back."""
@@ -129,10 +132,10 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
         was_pruned = writer.connection.scalar(sa.select(pruned.c.case).limit(1)) is not None
         labels, touched = _purged_labels(writer.connection, purge)
         in_use = [b for b in playbook if b.status in ("active", "candidate")]
-        gone = [b for b in in_use if _came_from(b, purge, touched)]
+        gone = [b for b in in_use if purge.matches_bullet(b, touched)]
         if not (gone or labels):
             raise PlaybookError(f"nothing in this playbook came from {why}")
-        suspect = {b.number for b in playbook if _came_from(b, purge, touched)}
+        suspect = {b.number for b in playbook if purge.matches_bullet(b, touched)}
         first = _first(writer.connection, suspect if purge.author else (), touched)
         restored = _displaced(playbook, writer.connection, suspect, first)
         cases_after = sa.select(outcomes.c.case).where(outcomes.c.position > first)
@@ -148,20 +151,6 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
     logger.info("withdrew %d labels, retired %d bullets, restored %d", *counts)
     taken = tuple(b.id for b in gone), len(labels), tuple(b.id for b in restored)
     return Purged(*taken, later_labels=later, note=_PRUNED_PART if was_pruned else "")
-
-
-def _came_from(bullet: Bullet, purge: PurgeFilter, touched: Mapping[str, int]) -> bool:
-    """Whether a bullet is an author's, of a label, or of an imported file, that is purged."""
-    origin = bullet.origin
-    if purge.author:
-        return purge.matches_bullet(origin, bullet.created_at)
-    if origin.get("decision") in touched:
-        return purge.source in (None, origin.get("label_source"))
-    if origin.get("imported_from"):
-        return purge.matches_bullet(origin, bullet.created_at)
-    if purge.entities or purge.since or purge.until:
-        return False
-    return purge.source == origin.get("label_source")
 
 
 def _first(connection: sa.Connection, suspect: Collection[int], touched: Mapping[str, int]) -> int:

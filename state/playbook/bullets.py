@@ -4,7 +4,7 @@ How they are kept in memory is in `cache.py`.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, TypedDict, Unpack
 
@@ -61,12 +61,8 @@ class Bullets(PlaybookCache):
     ) -> str:
         """Add a bullet and give its id. Without a `condition` it is read from the text."""
         content = clean_text(content)
-        if not content or len(content) > MAX_CONTENT:
-            raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
-        if source not in ("offline", "online"):
-            raise InvalidInput(f"the source of a bullet is offline or online, not {source!r}")
-        if is_meant_as_condition(node):
-            raise InvalidInput(f"the text of a bullet comes first, then its node, not {node!r}")
+        for fault in _faults(content, node, source):
+            raise InvalidInput(fault)
         if condition is None:
             # A model's prose waits for a trial; a person would believe that the rule acts.
             read = parse_condition if "origin" in details else stated_condition
@@ -225,3 +221,13 @@ class Bullets(PlaybookCache):
         """The derived fields that rules in memory test; nothing is read for the answer."""
         with self._lock:
             return self._bullets.of_node(node).tested_derived
+
+
+def _faults(content: str, node: str, source: str) -> Iterator[str]:
+    """What a new bullet cannot have, in words."""
+    if not content or len(content) > MAX_CONTENT:
+        yield f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}"
+    if source not in ("offline", "online"):
+        yield f"the source of a bullet is offline or online, not {source!r}"
+    if is_meant_as_condition(node):
+        yield f"the text of a bullet comes first, then its node, not {node!r}"

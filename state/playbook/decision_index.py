@@ -19,7 +19,6 @@ from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import cases, decisions, outcomes, selections
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
-from acegraph.state.values.cases import grown
 from acegraph.state.values.decision import LET_THROUGH
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import DECLINE, JUDGE
@@ -103,7 +102,6 @@ class DecisionIndex:
         self._numbers: dict[str, int] = {}
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS}
         self._shown = {name: np.zeros(0, kind) for name, kind in _OF_BULLETS}
-        self._shown_size = 0
         self._newest: DecisionColumns | None = None
 
     def columns(self) -> DecisionColumns:
@@ -113,10 +111,8 @@ class DecisionIndex:
                 return self._newest
             with self._database.snapshot() as connection:
                 self._read_news(connection)
-            size = len(self._ids)
-            found = {name: self._columns[name][:size] for name, _ in _COLUMNS}
-            shown = {f"shown_{n}": self._shown[n][: self._shown_size] for n, _ in _OF_BULLETS}
-            self._newest = DecisionColumns(self._ids[:size], **found, **shown)  # type: ignore[arg-type]
+            shown = {f"shown_{name}": column for name, column in self._shown.items()}
+            self._newest = DecisionColumns(self._ids.copy(), **self._columns, **shown)  # type: ignore[arg-type]
             return self._newest
 
     def number(self, decision_id: str) -> int | None:
@@ -142,7 +138,7 @@ class DecisionIndex:
         self._position = position
 
     def _take(self, rows: Collection[Any]) -> None:
-        start, size = len(self._ids), len(self._ids) + len(rows)
+        start = len(self._ids)
         values: Mapping[str, Iterable[object]] = {
             "position": [row.position for row in rows],
             "seconds": np.array([r.decided_at[:26] for r in rows], "M8[us]").astype(float) / 1e6,
@@ -154,9 +150,7 @@ class DecisionIndex:
             "risk": [row.risk_score for row in rows],
             "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
         }
-        for name, kind in _COLUMNS:
-            self._columns[name] = grown(self._columns[name], size)
-            self._columns[name][start:size] = np.array(values[name], kind)
+        _append(self._columns, values)
         self._ids += [row.case for row in rows]
         self._numbers.update({row.case: start + n for n, row in enumerate(rows)})
 
@@ -170,16 +164,17 @@ class DecisionIndex:
                 for part in chunks(ids)
                 for row in connection.execute(query.where(selections.c.case.in_(part)))
             ]
-        start, size = self._shown_size, self._shown_size + len(rows)
         values = {
             "row": [self._numbers[row.case] for row in rows],
             "bullet": [row.bullet for row in rows],
             "credited": [row.credited for row in rows],
         }
-        for name, kind in _OF_BULLETS:
-            self._shown[name] = grown(self._shown[name], size)
-            self._shown[name][start:size] = np.array(values[name], kind)
-        self._shown_size = size
+        _append(self._shown, values)
+
+
+def _append(columns: dict[str, NDArray[Any]], values: Mapping[str, Iterable[object]]) -> None:
+    for name, column in columns.items():
+        columns[name] = np.append(column, np.array(values[name], column.dtype))
 
 
 def _label(value: str | None) -> int:

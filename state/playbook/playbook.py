@@ -4,15 +4,21 @@ Bullets are in `bullets.py`, tasks and policies in `declarations.py`. It knows n
 models or graphs.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, reduce
 from os import PathLike
 from typing import Any, Final
 
+import sqlalchemy as sa
+
+from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
+from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.kept_values import keep, kept_value
-from acegraph.state.errors import PlaybookError
-from acegraph.state.ledger import ledger
+from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.errors import PlaybookError, UnknownDecision, quoted
+from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.evidence import (
     labels_of_tables,
     remember_cases,
@@ -20,15 +26,9 @@ from acegraph.state.ledger.evidence import (
 )
 from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import add_labels, withdraw_label
-from acegraph.state.ledger.ledger import DecisionAndLabel
+from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
 from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.sightings import read_past, set_sighting_columns, sighting_columns
-from acegraph.state.ledger.waiting_lessons import (
-    leave_queue,
-    queue_lesson,
-    queue_mistakes,
-    read_queue,
-)
 from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.declarations import Declarations
 from acegraph.state.values.cases import Case
@@ -44,6 +44,7 @@ from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
 _REFINED_FROM: Final = "refined_from:"
+_waiting: Final = tables.waiting_lessons
 
 
 class BulletPlaybook(Declarations):
@@ -88,7 +89,7 @@ class BulletPlaybook(Declarations):
     @retried
     def _record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
         with self.writing() as writer:
-            results = ledger.record_decisions(writer, given)
+            results = record_decisions(writer, given)
             self._count(one for one in results if isinstance(one, Recorded))
         for (made, _), done in zip(given, results, strict=True):
             is_known = isinstance(done, Recorded) and done.is_new_decision and not done.new_case
@@ -130,7 +131,7 @@ class BulletPlaybook(Declarations):
         with self.writing() as writer:
             results = add_labels(writer, labels, days_of)
             if learn:
-                queue_mistakes(writer, results)
+                self._queue_mistakes(writer, results)
             self._count(results.values())
         return results
 
@@ -147,31 +148,57 @@ class BulletPlaybook(Declarations):
     def conclude(self, decision_id: str, lesson: Mapping[str, object]) -> None:
         """Store what was learned from a decision, so that it is not learned from twice."""
         with self.writing() as writer:
-            ledger.store_lesson(writer, decision_id, lesson)
-            leave_queue(writer, decision_id)
+            row = writer.first(sql.LESSON, decision_id)
+            if row is None:
+                raise UnknownDecision(f"no decision {quoted(decision_id)} in this playbook")
+            if row[0] is None:
+                learned = {"case": decision_id, "lesson": to_text(dict(lesson)), "at": now()}
+                writer.add(tables.lessons, [learned])
+            self.drop_lesson(decision_id)
 
     @retried
     def queue_lesson(self, decision_id: str) -> None:
-        """Let a decision wait until it is learned from in the background."""
+        """Let a decision wait until it is learned from in the background.
+
+        It is queued in the write that records it or its label, and leaves the queue in the write
+        that stores its lesson: whatever is killed, it is learned from once.
+        """
         with self.writing() as writer:
-            queue_lesson(writer, decision_id)
+            waits = sa.select(_waiting.c.case).where(_waiting.c.case == decision_id)
+            if writer.connection.scalar(waits) is None:
+                row = {"case": decision_id, "position": writer.position}
+                writer.connection.execute(_waiting.insert(), [row])
+
+    def _queue_mistakes(self, writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> None:
+        """Queue the mistakes of runs with `learn_later`."""
+        mistakes = [case_id for case_id, one in recorded.items() if one.is_lesson]
+        for ids in chunks(mistakes):
+            for row in writer.connection.execute(sql.AGED, {"ids": ids}).all():
+                if row.settings and json.loads(row.settings).get("learn_later"):
+                    self.queue_lesson(row.id)
 
     @retried
     def drop_lesson(self, decision_id: str) -> None:
         """Take a decision out of the queue, because there is nothing to learn from it."""
         with self.writing() as writer:
-            leave_queue(writer, decision_id)
+            writer.connection.execute(_waiting.delete().where(_waiting.c.case == decision_id))
 
     def waiting_lessons(self) -> list[str]:
         """The decisions that wait to be learned from in the background, in their order."""
         with self.database.reading() as connection:
-            return read_queue(connection)
+            order = (_waiting.c.position, _waiting.c.case)
+            return list(connection.scalars(sa.select(_waiting.c.case).order_by(*order)))
 
     @retried
     def right_decision_number(self, decision_id: str, node: str) -> int:
         """The number of a right decision among those of its node; it never changes."""
         with self.writing() as writer:
-            return ledger.number_right_decision(writer, decision_id, node)
+            if row := writer.first(sql.RIGHT_DECISION_NUMBER, decision_id):
+                return int(row[0])
+            (last,) = writer.first(sql.LAST_RIGHT_DECISION_NUMBER, node)
+            right = {"case": decision_id, "node": node, "number": 1 + (last or 0)}
+            writer.add(tables.rights, [right])
+        return 1 + int(last or 0)
 
     def remember(
         self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
@@ -237,7 +264,8 @@ class BulletPlaybook(Declarations):
     @retried
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision; None if the learning branch has not run."""
-        return ledger.read_lesson(self.database, decision_id)
+        rows = self.database.fetch(sql.LESSON, decision_id)
+        return json.loads(rows[0][0]) if rows and rows[0][0] is not None else None
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""

@@ -236,8 +236,6 @@ class CaseTable:
         """What the fields of the cases are; without it all that they have are taken as they are."""
         self.shared: dict[str, object] = {}
         """What was computed from the cases; snapshots of the table share it."""
-        self.in_order_from = 0
-        """How many of the first cases are not in the order in which they happened."""
         for case in cases:
             self.add(case)
 
@@ -337,7 +335,6 @@ class CaseTable:
         table = self._copy()
         table._start += row
         table.shared = {}
-        table.in_order_from = max(self.in_order_from - row, 0)
         return table
 
     @property

@@ -176,7 +176,7 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
     few = f"too few payments, or too few of the {found.trained} training rows, to see drift"
     moved = sorted(found.stability.items(), key=lambda pair: -pair[1])
     tell(
-        {**asdict(found), "label_coverage": coverage.to_json()},
+        {**asdict(found), "label_coverage": asdict(coverage)},
         f"{found.decisions} decisions in {days:g} days, {found.labels} labels",
         "" if moved else few,
         *(f"  {index:6.2f}  {name}" for name, index in moved),

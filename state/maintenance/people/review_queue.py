@@ -151,7 +151,7 @@ class HumanVerdict:
 def first_human_verdict(playbook: BulletPlaybook, decision_id: str) -> HumanVerdict | None:
     """The first verdict that a person gave on a stored case, whatever its label is now."""
     with playbook.database.reading() as connection:
-        labels = labels_given(connection, [decision_id])
+        labels = labels_given(connection, [decision_id]).get(decision_id, ())
     first = next((label for label in labels if label.source.startswith(ANALYST)), None)
     if first is None:
         return None
@@ -162,7 +162,7 @@ def first_human_verdict(playbook: BulletPlaybook, decision_id: str) -> HumanVerd
         # The current label given again changes nothing, and shows what the ledger holds.
         current = Label(stored["label"], stored["label_source"])
         recorded = playbook.label_many({decision_id: current})[decision_id]
-    return HumanVerdict(first.label, first.source, recorded)
+    return HumanVerdict(first.value, first.source, recorded)
 
 
 def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> HumanVerdict:
