@@ -52,8 +52,6 @@ REFUTED: Final = 20.0
 """The same for bets against it: to let a bullet go costs less than to let one in."""
 _MOST_COMPARED: Final = 2_000
 """So many labelled cases are looked at for those that are nearest to the bullet."""
-_FAILURES: Final = 3
-"""A trial ends after so many failures in a row: each of them may have cost a call."""
 
 Outcome = Literal["borne out", "refuted", "open"]
 
@@ -102,12 +100,12 @@ def try_bullet(
     parts = gather_parts(playbook, context=context, **collaborators)
     bullet = playbook.get_bullet(bullet_id)
     settings = settle(playbook, parts.context.model_copy(update={"node": bullet.node}))
-    pairs = _Pairs(parts, bullet, settings, Ruleset.of(playbook, settings), max_calls)
+    pairs = _Pairs(parts, bullet, settings, Ruleset.of(playbook, settings))
     trial = Trial(bullet_id, "open", "", bullet.status, _reader(parts, bullet))
     if bullet.status == "candidate" and (reason := _reason_to_wait(parts, bullet)):
         return replace(trial, reason=reason)
     with metered(Budget(max_calls)) as budget:
-        outcome, reason = _outcome(pairs, progress)
+        outcome, reason = _outcome(pairs, pairs.nearest_cases()[: max_calls // 2], progress)
     gains = pairs.gains
     trial = replace(
         trial,
@@ -117,7 +115,7 @@ def try_bullet(
         gained=sum(gain > 0 for gain in gains),
         lost=sum(gain < 0 for gain in gains),
         evidence=multiplied(gains),
-        calls=max(pairs.asked, budget.total.calls),
+        calls=max(2 * len(gains), budget.total.calls),
     )
     return _concluded(trial, parts)
 
@@ -147,23 +145,21 @@ def _reason_to_wait(parts: Parts, bullet: Bullet) -> str:
     return "" if WAITS_FOR in bullet.evidence else "waits for the approval of a person"
 
 
-def _outcome(pairs: _Pairs, progress: Callable[[str, int, int], None]) -> tuple[Outcome, str]:
+def _outcome(
+    pairs: _Pairs, cases: Sequence[Case], progress: Callable[[str, int, int], None]
+) -> tuple[Outcome, str]:
     """Decide case after case, until the pairs tell enough or no call is left."""
-    cases, failures = pairs.nearest_cases(), 0
     for number, case in enumerate(cases):
-        if told := pairs.told(min(len(cases) - number, pairs.max_calls - pairs.asked)):
+        if told := pairs.told():
             return told
         progress("trial", number, len(cases))
         try:
             pairs.gains.append(pairs.gain(case))
-            failures = 0
         except BudgetSpent:
             break
-        except ModelError as error:  # a case that stays undecided tells nothing
-            failures += 1
-            if failures == _FAILURES:
-                return "open", f"the model fails: {error}"
-    return pairs.told(0) or ("open", "the cases and calls do not tell yet")
+        except ModelError as error:  # the client has asked several times
+            return "open", f"the model fails: {error}"
+    return pairs.told() or ("open", "the cases and calls do not tell yet")
 
 
 def _concluded(trial: Trial, parts: Parts) -> Trial:
@@ -196,22 +192,16 @@ class _Pairs:
     bullet: Bullet
     settings: RunSettings
     ruleset: Ruleset
-    max_calls: int
     gains: list[float] = field(default_factory=list)
     """What the bullet gained on each case, between -1 and 1."""
-    asked: int = 0
-    """How often an agent was asked; a custom one is counted by nobody else."""
 
-    def told(self, left: int) -> tuple[Outcome, str] | None:
-        """The outcome, if the pairs tell enough, or if no `left` pairs could."""
+    def told(self) -> tuple[Outcome, str] | None:
+        """The outcome, if the pairs tell enough."""
         if multiplied(self.gains) >= BORNE_OUT:
             return "borne out", "it helps"
         if multiplied([-gain for gain in self.gains]) >= REFUTED:
             return "refuted", "it harms"
-        can_act = multiplied([*self.gains, *[1.0] * left]) >= BORNE_OUT
-        if can_act or self.bullet.status == "active":
-            return None
-        return "open", "what is left of cases and calls could not bear it out"
+        return None
 
     def nearest_cases(self) -> list[Case]:
         """Labelled cases, the nearest to the bullet first.
@@ -242,9 +232,6 @@ class _Pairs:
 
     def _decision(self, transaction: Transaction, shown: Sequence[Bullet]) -> Verdict:
         """What the agent decides with these bullets."""
-        if self.asked >= self.max_calls:
-            raise BudgetSpent(f"the budget of {self.max_calls} calls is spent")
-        self.asked += 1
         fields = fields_to_test(transaction)
         asked = Question(transaction, fields, tuple(shown), self.ruleset)
         name = self.settings["agent_model"]
