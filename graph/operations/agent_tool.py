@@ -23,12 +23,8 @@ from acegraph.state.task.task import Task
 if TYPE_CHECKING:
     from acegraph.graph.build import AceGraph
 
-_PAYMENTS: Final = (
-    "Decide whether a card payment may go through. Give the payment as it is; the answer has the "
-    "decision (APPROVE, DECLINE or UNDECIDED), the risk of fraud and the reasons."
-)
-_CASES: Final = (
-    "{about} Decide on one case. Give it as it is; the answer has the decision ({answers} or "
+_TOLD: Final = (
+    "{about} Decide on one {noun}. Give it as it is; the answer has the decision ({answers} or "
     "UNDECIDED), the risk, which is the probability of {declined}, and the reasons."
 )
 _NAMED: Final = 40
@@ -110,17 +106,15 @@ class _Check:
 
     def _answer(self, result: Mapping[str, Any]) -> str:
         told = {key: result.get(key) for key in _ANSWERED}
-        shown = {**told, "decision": self.task.shown(result["decision"])}
-        return json.dumps(shown, ensure_ascii=False)
+        told["decision"] = self.task.shown(result["decision"])
+        return json.dumps(told, ensure_ascii=False)
 
 
 def described(task: Task) -> str:
     """What an agent is told that the tool does."""
-    if task.reader:
-        return _PAYMENTS
-    about, (let_through, declined) = task.about, task.answers
-    answers = f"{let_through}, {declined}"
-    return _CASES.format(about=about, answers=answers, declined=declined).strip()
+    noun, declined = ("payment", "fraud") if task.reader else ("case", task.answers[1])
+    answers = ", ".join(task.answers)
+    return _TOLD.format(about=task.about, noun=noun, answers=answers, declined=declined).strip()
 
 
 @contextmanager

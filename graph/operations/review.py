@@ -24,6 +24,16 @@ class Answered:
     learned: Curation | None
     """What was learned, if the agent had been wrong; a new bullet waits for approval."""
 
+    def to_json(self) -> dict[str, object]:
+        """What was said, by whom, which label stands, and what was learned."""
+        label = self.human_verdict.recorded.label
+        return {
+            "verdict": self.human_verdict.verdict,
+            "by": self.human_verdict.by,
+            "stands": label and {"label": label.value, "source": label.source},
+            "curation": self.learned and self.learned.to_json(),
+        }
+
 
 def answer_outside_run(
     playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer

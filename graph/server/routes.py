@@ -108,9 +108,7 @@ def answer(call: Call) -> object:
         bullet = give_approval(playbook, call.name, read_answer(ApprovalAnswer, fields), Curator())
         return {"id": call.name, "status": bullet.status}
     verdict = read_answer(VerdictAnswer, fields, stored=playbook.task().stored)
-    done = answer_outside_run(playbook, call.name, verdict)
-    first, learned = done.human_verdict, done.learned.to_json() if done.learned else None
-    return {"id": call.name, "verdict": first.verdict, "by": first.by, "learned": learned}
+    return {"id": call.name, **answer_outside_run(playbook, call.name, verdict).to_json()}
 
 
 ENDPOINTS: Final = (

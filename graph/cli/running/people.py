@@ -74,15 +74,7 @@ def _judge(book: "BulletPlaybook", decision_id: str, fields: dict[str, object]) 
 
     answer = read_answer(VerdictAnswer, fields, stored=book.task().stored)
     answered = answer_outside_run(book, decision_id, answer)
-    first, curation = answered.human_verdict, answered.learned
-    label = first.recorded.label
-    facts = {
-        "verdict": first.verdict,
-        "by": first.by,
-        "stands": label and {"label": label.value, "source": label.source},
-        "curation": curation and curation.to_json(),
-    }
-    tell(facts, *_verdict_in_words(book, decision_id, answered, answer))
+    tell(answered.to_json(), *_verdict_in_words(book, decision_id, answered, answer))
 
 
 def _verdict_in_words(

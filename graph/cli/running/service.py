@@ -19,10 +19,12 @@ from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from starlette.applications import Starlette
 
-_EXTRA: Final = "acegraph serve needs some packages more: pip install 'acegraph[serve]'"
-_DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[desk]'"
+_DESK: Final = ("jinja2", "python_multipart", "pyarrow")
+"""The packages of the extra `desk`, besides those of `serve`."""
 
 
 def serve(
@@ -52,20 +54,31 @@ def serve(
         with lasting() as book:
             answer_lines(book, AceContext(learn=None if learn else False))
         return
-    try:
-        import uvicorn
-        from uvicorn.supervisors import Multiprocess
+    _need("serve", "uvicorn", "starlette", "prometheus_client")
+    from acegraph.graph.server.access import is_local
 
-        from acegraph.graph.server.access import is_local
-    except ImportError:
-        raise InvalidSettings(_EXTRA) from None
     url = place_of(playbook_url.get())
     if without_users and not is_local(host):
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
     if workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
+    _run(partial(_application, url, learn, without_users), host, port, workers)
+
+
+def _need(extra: str, *packages: str) -> None:
+    if not all(map(find_spec, packages)):
+        raise InvalidSettings(
+            f"acegraph {extra} needs some packages more: pip install 'acegraph[{extra}]'"
+        )
+
+
+def _run(make: "Callable[[], Starlette]", host: str, port: int, workers: int) -> None:
+    """Run the applications of so many processes until they are ended."""
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
+
     config = uvicorn.Config(
-        partial(_application, url, learn, without_users),
+        make,
         factory=True,
         host=host,
         port=port,
@@ -86,7 +99,7 @@ def _application(url: str, learn: bool, without_users: bool) -> "Starlette":
 
     start_logging()
     settings = ServiceSettings(url, learn, without_users)
-    if _has_desk():
+    if all(map(find_spec, _DESK)):
         from acegraph.graph.desk.app import desk_routes
 
         application = create_service(settings, mounts=desk_routes)
@@ -96,11 +109,6 @@ def _application(url: str, learn: bool, without_users: bool) -> "Starlette":
     gc.collect()
     gc.freeze()
     return application
-
-
-def _has_desk() -> bool:
-    """Whether the packages of the extra `desk` are installed."""
-    return all(map(find_spec, ("jinja2", "python_multipart", "pyarrow")))
 
 
 def desk(
@@ -115,8 +123,7 @@ def desk(
         port: The port to listen on; 0: any that is free.
         browser: Open the address in a browser.
     """
-    if not _has_desk() or not all(map(find_spec, ("uvicorn", "starlette"))):
-        raise InvalidSettings(_DESK)
+    _need("desk", *_DESK, "uvicorn", "starlette", "prometheus_client")
     import uvicorn
 
     from acegraph.graph.desk.app import create_desk
@@ -125,12 +132,7 @@ def desk(
     from acegraph.state.maintenance.people.users import User
 
     name = re.sub(r"[^A-Za-z0-9_-]", "-", who.get() or getpass.getuser())[:64]
-    with socket.socket() as listening, lasting() as book:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind(("127.0.0.1", port))
-        except OSError:
-            raise InvalidSettings(f"port {port} is in use; --port names another one") from None
+    with _listening(port) as listening, lasting() as book:
         desk = Desk(Service(ServiceSettings(), book), User(name, "administrator"))
         place = f"http://127.0.0.1:{listening.getsockname()[1]}/desk"
         address = f"{place}/enter?token={desk.entrance.one_time_token()}"
@@ -144,3 +146,10 @@ def desk(
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listening(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError:
+        raise InvalidSettings(f"port {port} is in use; --port names another one") from None
