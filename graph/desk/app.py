@@ -29,7 +29,7 @@ from acegraph.graph.desk.visit import COOKIE, NOBODY, Visit
 from acegraph.graph.server.access import NotAllowed, check_role, user_of
 from acegraph.graph.server.endpoints import status_of
 from acegraph.graph.server.service import EVERYBODY, Service
-from acegraph.state.errors import AceError
+from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.users import User
 
 _FORM_BYTES: Final = 100_000
@@ -106,7 +106,13 @@ async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
         async with visit.request.form() as visit.form:
             if page.role is not None:
                 visit.check_form()
-            return await asyncio.to_thread(page.handler, desk, visit)
+            try:
+                return await asyncio.to_thread(page.handler, desk, visit)
+            except (NotAllowed, InvalidInput) as error:
+                if page.again is None:
+                    raise
+                told = str(error), status_of(error)
+                return await asyncio.to_thread(page.again, desk, visit, *told)
     return await asyncio.to_thread(page.handler, desk, visit)
 
 

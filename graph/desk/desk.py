@@ -43,6 +43,8 @@ class Page:
     role: Role | None
     """None: whoever has no session."""
     handler: Handler
+    again: Callable[[Desk, Visit, str, int], Response] | None = None
+    """The page that was sent, which says with which status why nothing was done."""
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.figures import last_right
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
+from acegraph.graph.metrics.records import Record
 from acegraph.graph.operations.review import switch
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
@@ -19,11 +22,6 @@ from acegraph.state import DECLINE, Bullet
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from acegraph.graph.metrics.records import Record
 
 _DONE: Final = {
     "retire": "retired",
@@ -130,23 +128,20 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
 def act(desk: Desk, visit: Visit) -> Response:
     """Retire, restore, approve or reject a bullet, with a reason."""
     bullet_id, action = visit.part("id"), visit.given("action")
-    try:
-        if action not in _DONE:
-            raise InvalidInput("Choose what to do with the rule.")
-        reason, by = visit.reason(), signature(visit.user.name)
-        with desk.playbook.writing():
-            before = desk.playbook.get_bullet(bullet_id).status
-            if before != visit.given("status"):
-                raise NotAllowed(_changed_before(desk, bullet_id, before), 409)
-            if action in ("retire", "restore"):
-                status = "retired" if action == "retire" else "active"
-                switch(desk.playbook, bullet_id, status, reason, by)
-            else:
-                fields = {"who": visit.user.name, "approve": action == "approve", "why": reason}
-                answer = read_answer(ApprovalAnswer, fields)
-                give_approval(desk.playbook, bullet_id, answer, Curator())
-    except (NotAllowed, InvalidInput) as problem:
-        return show_one(desk, visit, str(problem), getattr(problem, "status", 422))
+    if action not in _DONE:
+        raise InvalidInput("Choose what to do with the rule.")
+    reason, by = visit.reason(), signature(visit.user.name)
+    with desk.playbook.writing():
+        before = desk.playbook.get_bullet(bullet_id).status
+        if before != visit.given("status"):
+            raise NotAllowed(_changed_before(desk, bullet_id, before), 409)
+        if action in ("retire", "restore"):
+            status = "retired" if action == "retire" else "active"
+            switch(desk.playbook, bullet_id, status, reason, by)
+        else:
+            fields = {"who": visit.user.name, "approve": action == "approve", "why": reason}
+            answer = read_answer(ApprovalAnswer, fields)
+            give_approval(desk.playbook, bullet_id, answer, Curator())
     return desk.go(visit, f"/playbook/{bullet_id}", _DONE[action])
 
 
@@ -159,5 +154,5 @@ def _changed_before(desk: Desk, bullet_id: str, status: str) -> str:
 PAGES: Final = (
     Page("GET", "/playbook", "viewer", show_all),
     Page("GET", "/playbook/{id}", "viewer", show_one),
-    Page("POST", "/playbook/{id}", "approver", act),
+    Page("POST", "/playbook/{id}", "approver", act, show_one),
 )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
+from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
@@ -17,16 +18,11 @@ from acegraph.state import Transaction
 from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import label_history, read_cases
 from acegraph.state.maintenance.people.claims import claims
-from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
+from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns, Rows
 from acegraph.state.task.form import read_cell
 from acegraph.state.values.bullet import number_of
+from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import APPROVE, DECLINE
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from acegraph.state.playbook.decision_index import DecisionColumns, Rows
-    from acegraph.state.values.transaction import Fields
 
 _PAGE: Final = 50
 _SEARCHED: Final = 5_000

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from starlette.responses import Response
 
 from acegraph.graph.desk.cuts import other_cuts
 from acegraph.graph.desk.desk import Desk, Page
@@ -16,10 +18,6 @@ from acegraph.state.errors import InvalidInput
 from acegraph.state.values.bullet import MAX_CONTENT
 from acegraph.state.values.condition import OPENING, written_field
 
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-
 _AND: Final = re.compile(r"\s+and\s+", re.IGNORECASE)
 _MOST: Final = 12
 """So many fields are offered."""
@@ -28,10 +26,11 @@ _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
 """What stands in the empty field as long as the playbook has no rule."""
 
 
-def show(desk: Desk, visit: Visit) -> Response:
+def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
     """The lab, or with htmx only what the rule would have done."""
-    found = examined(desk, visit.asked("rule", strip=False)[:MAX_CONTENT])
-    return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found)
+    rule = visit.given("rule") or visit.asked("rule", strip=False)
+    found = examined(desk, rule[:MAX_CONTENT]) | {"error": error, "why": visit.given("why")}
+    return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found, status)
 
 
 def examined(desk: Desk, text: str) -> dict[str, object]:
@@ -92,22 +91,17 @@ def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
 
 def propose(desk: Desk, visit: Visit) -> Response:
     """Propose a rule: it passes the gate, and then waits for somebody else's approval."""
-    text = visit.given("rule")[:MAX_CONTENT]
-    try:
-        origin = {"reason": visit.reason(), "author": visit.user.name}
-        condition = Condition.parse(desk.nouns.stored(text))
-        curation = Curator().awaiting_approval().curate(
-            condition.render(), desk.node, desk.playbook, condition=condition, origin=origin
-        )  # fmt: skip
-        if curation.bullet_id is None:
-            raise InvalidInput(f"The gate refused it: {curation.reason}.")
-    except InvalidInput as error:
-        found = examined(desk, text) | {"error": str(error), "why": visit.given("why")}
-        return desk.page(visit, "lab.html", found, 422)
+    origin = {"reason": visit.reason(), "author": visit.user.name}
+    condition = Condition.parse(desk.nouns.stored(visit.given("rule")[:MAX_CONTENT]))
+    curation = Curator().awaiting_approval().curate(
+        condition.render(), desk.node, desk.playbook, condition=condition, origin=origin
+    )  # fmt: skip
+    if curation.bullet_id is None:
+        raise InvalidInput(f"The gate refused it: {curation.reason}.")
     return desk.go(visit, f"/playbook/{curation.bullet_id}", "proposed")
 
 
 PAGES: Final = (
     Page("GET", "/lab", "viewer", show),
-    Page("POST", "/lab", "analyst", propose),
+    Page("POST", "/lab", "analyst", propose, show),
 )

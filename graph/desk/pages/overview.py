@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Audit, Desk, Page
 from acegraph.graph.desk.figures import Curve, course, outcome
@@ -11,9 +13,6 @@ from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.maintenance.verify import verify
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.times import now
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 _NEWS: Final = 8
 

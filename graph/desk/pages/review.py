@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import quote
+
+from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.pages.decisions import show_one
@@ -14,9 +16,6 @@ from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.claims import claim, claims, release
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 _MOST: Final = 200
 """So many entries of the queue are shown."""
@@ -39,12 +38,9 @@ def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
 def answer_policy(desk: Desk, visit: Visit) -> Response:
     """Put a change of the policy into force, as a second person."""
     proposal = waiting_policy(desk.playbook, desk.node)
-    try:
-        if proposal is None or proposal.at != visit.given("at"):
-            raise InvalidInput("The proposal has changed meanwhile: look at it again.")
-        approve_policy(desk.playbook, desk.node, visit.user.name)
-    except InvalidInput as problem:
-        return show_all(desk, visit, str(problem), 422)
+    if proposal is None or proposal.at != visit.given("at"):
+        raise InvalidInput("The proposal has changed meanwhile: look at it again.")
+    approve_policy(desk.playbook, desk.node, visit.user.name)
     return desk.go(visit, "/review", "policy")
 
 
@@ -72,19 +68,12 @@ def put_back(desk: Desk, visit: Visit) -> Response:
 def answer(desk: Desk, visit: Visit) -> Response:
     """Answer a question; the reason is kept in the ledger."""
     decision_id, database = visit.given("id"), desk.playbook.database
-    try:
-        fields = {
-            "who": visit.user.name,
-            "verdict": visit.given("verdict"),
-            "why": visit.reason(),
-        }
-        given = read_answer(VerdictAnswer, fields, stored=desk.playbook.task().stored)
-        holder = claim(database, decision_id, visit.user.name)
-        if holder != visit.user.name:
-            raise NotAllowed(f"{holder} looks at it. Take another one, or wait.", 409)
-        done = answer_outside_run(desk.playbook, decision_id, given)
-    except (NotAllowed, InvalidInput) as problem:
-        return show_one(desk, visit, str(problem), getattr(problem, "status", 422))
+    fields = {"who": visit.user.name, "verdict": visit.given("verdict"), "why": visit.reason()}
+    given = read_answer(VerdictAnswer, fields, stored=desk.playbook.task().stored)
+    holder = claim(database, decision_id, visit.user.name)
+    if holder != visit.user.name:
+        raise NotAllowed(f"{holder} looks at it. Take another one, or wait.", 409)
+    done = answer_outside_run(desk.playbook, decision_id, given)
     release(database, decision_id, visit.user.name)
     is_first = done.human_verdict.is_by(given)
     return desk.go(visit, "/review", "answered" if is_first else "first")
@@ -94,6 +83,6 @@ PAGES: Final = (
     Page("GET", "/review", "viewer", show_all),
     Page("POST", "/review/take", "analyst", take),
     Page("POST", "/review/back", "analyst", put_back),
-    Page("POST", "/review/answer", "analyst", answer),
-    Page("POST", "/review/policy", "approver", answer_policy),
+    Page("POST", "/review/answer", "analyst", answer, show_one),
+    Page("POST", "/review/policy", "approver", answer_policy, show_all),
 )

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 # The preview fits weights: what that takes is loaded with the desk, not with the first preview.
 import scipy.optimize  # noqa: F401
+from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
+from acegraph.graph.server.access import NotAllowed
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.state import APPROVE, Case, diff, rollback
-from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST
 from acegraph.state.run.review_answers import signature
 from acegraph.state.values.cases import CaseTable
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
 
 _PAGE: Final = 50
 _LAST: Final = 1_000
@@ -78,17 +76,14 @@ def preview(desk: Desk, version: int) -> dict[str, object]:
 
 def roll_back(desk: Desk, visit: Visit) -> Response:
     """Make the bullets those of an earlier version."""
-    try:
-        reason, version = visit.reason(), visit.number("after", -1)
-        if version < 0 or visit.number("before", -1) != desk.playbook.version:
-            raise InvalidInput("The playbook has changed meanwhile: look at it again.")
-        rollback(desk.playbook, version, reason, signature(visit.user.name))
-    except InvalidInput as error:
-        return show(desk, visit, str(error), 409)
+    reason, version = visit.reason(), visit.number("after", -1)
+    if version < 0 or visit.number("before", -1) != desk.playbook.version:
+        raise NotAllowed("The playbook has changed meanwhile: look at it again.", 409)
+    rollback(desk.playbook, version, reason, signature(visit.user.name))
     return desk.go(visit, "/versions", "rolled")
 
 
 PAGES: Final = (
     Page("GET", "/versions", "viewer", show),
-    Page("POST", "/versions", "approver", roll_back),
+    Page("POST", "/versions", "approver", roll_back, show),
 )
