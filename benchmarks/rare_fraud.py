@@ -96,7 +96,7 @@ def decided_half(rows: int, rate: float, seed: int) -> tuple[Run, Run, int]:
 def summary(vanilla: Sequence[Run], trained: Sequence[Run]) -> Iterator[str]:
     """Both in the table, and how the risks of the trained playbook fit what was seen."""
     gain = cost_difference(trained, vanilla, COSTS)
-    overall, top, skill = calibration(_together(trained))
+    overall, top, skill = calibration(Run.together(trained))
     yield line("  vanilla", vanilla)
     yield line("  trained", trained)
     yield (
@@ -168,16 +168,8 @@ def windows(file: Path, label: str, declared: Mapping[str, str]) -> Iterator[str
             runs.setdefault(name, []).append(with_amounts(run, stream))
     for name, of_one in runs.items():
         yield line(name, of_one)
-    overall, top, skill = calibration(_together(runs["trained"]))
+    overall, top, skill = calibration(Run.together(runs["trained"]))
     yield f"trained: seen/expected {overall:.2f}, top decile {top:.2f}; Brier skill {skill:.4f}"
-
-
-def _together(runs: Sequence[Run]) -> Run:
-    whole = Run()
-    for run in runs:
-        for truth, decision, risk in zip(run.truths, run.decisions, run.risks, strict=True):
-            whole.add(truth, decision, risk)
-    return whole
 
 
 def main() -> None:

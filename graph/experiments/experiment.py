@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
-import numpy as np
-
 from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.rows import Progress
@@ -32,7 +30,7 @@ from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, Case
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Case
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
@@ -59,7 +57,7 @@ class Compared:
         """The figures of some runs beside those of the first mode on the same cases."""
         return cls(
             estimates(runs) | cost_estimates(runs, costs),
-            float(np.mean([run.undecided_rate for run in runs])),
+            Run.together(runs).undecided_rate,
             cost_if_all_approved(runs, costs),
             paired_difference(runs, first),
             cost_difference(runs, first, costs),
@@ -121,8 +119,8 @@ class Experiment:
     @property
     def fraud_rate(self) -> float:
         """The share of fraud among the test cases."""
-        truths = [truth for run in self.first for truth in run.truths]
-        return truths.count(DECLINE) / len(truths) if truths else math.nan
+        fraud = Run.together(self.first).fraud
+        return float(fraud.mean()) if len(fraud) else math.nan
 
     def add_seed(
         self,

@@ -92,9 +92,9 @@ def precision_picture(runs_by_name: Runs) -> Picture:
     """Precision against recall of every mode and learner, over all seeds together."""
     lines = []
     for name, runs in _shown(runs_by_name).items():
-        fraud, scores = (np.concatenate([getattr(r, x) for r in runs]) for x in ("fraud", "scores"))
-        if fraud.any():  # else there is no recall
-            recall, precision = precision_recall(fraud, scores)
+        run = Run.together(runs)
+        if run.fraud.any():  # else there is no recall
+            recall, precision = precision_recall(run.fraud, run.scores)
             # Each precision holds back to the recall before it: the area is average precision.
             recall, precision = np.insert(recall, 0, 0.0), np.insert(precision, 0, precision[0])
             lines.append(Line.of(name, np.repeat(recall, 2)[:-1], np.repeat(precision, 2)[1:]))

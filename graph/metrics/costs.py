@@ -5,6 +5,7 @@ The prices are those of `CostMatrix`.
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -20,29 +21,26 @@ def cost_estimates(runs: Sequence[Run], costs: CostMatrix) -> dict[str, Estimate
 
     An alert is a decision to decline. The figures are over the cases of all runs together.
     """
-    fraud, declined, values = (
-        np.concatenate([getattr(run, name) for run in runs])
-        for name in ("fraud", "declined", "values")
-    )
-    caught, paid = fraud & declined, np.concatenate([run.paid(costs) for run in runs])
+    run = Run.together(runs)
+    fraud, values, caught = run.fraud, run.values, run.fraud & run.declined
     return {
-        "fraud_per_1000_alerts": _times(1000, _over_all(runs, share, caught, declined)),
+        "fraud_per_1000_alerts": _times(1000, _over_all(runs, share, caught, run.declined)),
         "value_caught": _over_all(runs, share, values * caught, values * fraud),
-        "cost_per_1000": _times(1000, _over_all(runs, _mean, paid)),
+        "cost_per_1000": _times(1000, _over_all(runs, _mean, run.paid(costs))),
     }
 
 
 def cost_if_all_approved(runs: Sequence[Run], costs: CostMatrix) -> float:
     """What approving every case of the runs would cost per case."""
-    paid = [costs.of(run.fraud, np.zeros(len(run.fraud), bool), run.values) for run in runs]
-    together = np.concatenate(paid)
-    return float(together.mean()) if len(together) else math.nan
+    run = Run.together(runs)
+    paid = costs.of(run.fraud, np.zeros(len(run.fraud), bool), run.values)
+    return float(paid.mean()) if len(paid) else math.nan
 
 
 def cost_difference(ours: Sequence[Run], theirs: Sequence[Run], costs: CostMatrix) -> Difference:
     """What ours costs more than theirs per 1,000 payments, as in paired.py."""
-    gaps = [a.paid(costs) - b.paid(costs) for a, b in zip(ours, theirs, strict=True)]
-    found = _times(1000, _over_all(ours, _mean, np.concatenate(gaps)))
+    gaps = Run.together(ours).paid(costs) - Run.together(theirs).paid(costs)
+    found = _times(1000, _over_all(ours, _mean, gaps))
     if math.isnan(found.mean):
         return NO_DIFFERENCE
     return Difference(**vars(found), p_value=permutation_test(ours, gaps))
@@ -62,12 +60,6 @@ def _over_all(runs: Sequence[Run], measure: Callable[..., Figures], *columns: Co
     """A measure of columns over the cases of all runs, with its interval."""
     if not columns[-1].size or (measure is share and not columns[-1].any()):
         return NO_ESTIMATE
-
-    def figure(weights: list[Figures], picked: Figures) -> Figures:
-        pairs = zip(weights, len(runs) * picked.T, strict=True)
-        together = [some[:, :-1] * often[:, None] for some, often in pairs]
-        return measure(*columns, np.column_stack((*together, weights[0][:, -1])))
-
     with np.errstate(invalid="ignore"):  # a draw may have none of the whole
-        (draws,) = resampled(runs, [figure])
+        (draws,) = resampled(runs, [partial(measure, *columns)])
     return of_draws(float(measure(*columns, None)), draws[~np.isnan(draws)])

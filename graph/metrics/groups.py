@@ -67,9 +67,8 @@ def _rates(runs: Sequence[Run], values: Sequence[Sequence[Scalar | None]]) -> li
     from scipy.stats import fisher_exact  # takes a second to import, and only reports need it
 
     rows = np.concatenate(row_numbers(runs)[0])
-    fraud, declined = (
-        np.concatenate([getattr(run, name) for run in runs]) for name in ("fraud", "declined")
-    )
+    run = Run.together(runs)
+    fraud, declined = run.fraud, run.declined
     groups: list[GroupRates] = []
     for name, inside in groups_of([value for of_run in values for value in of_run]).items():
         false, honest = share_of_rows(rows, declined, inside & ~fraud)

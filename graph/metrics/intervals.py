@@ -6,12 +6,13 @@ Wilson's interval itself is in nodes/evidence, since the nodes need it without a
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.rates import METRICS, RANKINGS, RATES, Figures, Metric, is_void
+from acegraph.graph.metrics.rates import METRICS, RANKINGS, RATES, Figures, is_void
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
 
@@ -19,9 +20,6 @@ _DRAWS: Final = 1000
 _RANKING_DRAWS: Final = 200
 _AT_ONCE: Final = 5_000_000
 """How many weights are drawn at a time, so that memory stays small."""
-Figure = Callable[[list[Figures], Figures], Figures]
-"""The draws of a figure, from the weights of the cases of each run (as in rates.py), and by draw
-the share of each run."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,7 @@ def of_draws(mean: float, draws: NDArray[np.float64]) -> Estimate:
 
 
 def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None = None) -> Estimate:
-    """A metric's mean over runs, with an interval by resampling the runs and the rows of the data.
+    """A metric over the cases of all runs, with an interval by resampling runs and rows.
 
     A row that several runs tested is drawn for all of them or for none: it is evidence only once.
     """
@@ -104,31 +102,19 @@ def estimates(
     runs: Sequence[Run], metrics: Sequence[str] = (), rng: np.random.Generator | None = None
 ) -> dict[str, Estimate]:
     """Several metrics by their names, or all: rates share their draws, and rankings do."""
-    found: dict[str, Estimate] = {}
+    run, found = Run.together(runs), dict[str, Estimate]()
     for kind, count in ((RATES, _DRAWS), (RANKINGS, _RANKING_DRAWS)):
         names = [name for name in kind if name in (metrics or METRICS)]
-        draws = resampled(runs, [mean_over(runs, kind[name]) for name in names], count, rng)
+        draws = resampled(runs, [partial(kind[name], run) for name in names], count, rng)
         for name, drawn in zip(names, draws, strict=True):
-            mean = float(np.mean([kind[name](run) for run in runs]))
-            is_none = any(is_void(name, run) for run in runs)
-            found[name] = NO_ESTIMATE if is_none else of_draws(mean, drawn)
+            is_none = is_void(name, run)
+            found[name] = NO_ESTIMATE if is_none else of_draws(float(kind[name](run)), drawn)
     return found
-
-
-def mean_over(runs: Sequence[Run], metric: Metric) -> Figure:
-    """The mean of a metric over runs, of which each counts as often as it is drawn."""
-
-    def mean(weights: list[Figures], picked: Figures) -> Figures:
-        drawn = (metric(run, some) for run, some in zip(runs, weights, strict=True))
-        together = [one * often for one, often in zip(drawn, picked.T, strict=True)]
-        return np.asarray(np.sum(together, axis=0))
-
-    return mean
 
 
 def resampled(
     runs: Sequence[Run],
-    figures: Sequence[Figure],
+    figures: Sequence[Callable[[Figures], Figures]],
     count: int = _DRAWS,
     rng: np.random.Generator | None = None,
 ) -> Figures:
@@ -139,12 +125,13 @@ def resampled(
     """
     rng = rng or np.random.default_rng(0)
     rows, size = row_numbers(runs)
-    picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), count) / len(runs)
+    picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), count)
     found = []
     for some in np.array_split(picked, count * size // _AT_ONCE + 1) if figures else ():
         drawn = rng.standard_exponential((len(some), size + 1))
-        weights = [drawn[:, [*of_run, size]] for of_run in rows]
-        found.append(np.stack([figure(weights, some) for figure in figures]))
+        cases = [drawn[:, of_run] * n[:, None] for of_run, n in zip(rows, some.T, strict=True)]
+        weights = np.concatenate([*cases, drawn[:, -1:]], axis=1)
+        found.append(np.stack([figure(weights) for figure in figures]))
     return np.concatenate(found, axis=1) if found else np.empty((0, count))
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import (
     Estimate,
-    mean_over,
     of_draws,
     resampled,
     row_numbers,
@@ -47,8 +46,9 @@ def holm(p_values: Sequence[float]) -> dict[float, float]:
 
 def won(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
     """How many rows ours got right in more seeds than theirs."""
-    rows = np.concatenate(row_numbers(ours)[0])
-    return int((np.bincount(rows, np.concatenate(_differences(ours, theirs))) > 0).sum())
+    rows, our, their = row_numbers(ours)[0], Run.together(ours), Run.together(theirs)
+    balance = np.bincount(np.concatenate(rows), our.right.astype(float) - their.right)
+    return int((balance > 0).sum())
 
 
 @dataclass(frozen=True)
@@ -73,20 +73,20 @@ def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Difference:
 
     An undecided case counts as wrong.
     """
-    if any(is_void("balanced_accuracy", run) for run in ours):
+    our, their = Run.together(ours), Run.together(theirs)
+    if is_void("balanced_accuracy", our):
         return NO_DIFFERENCE
-    of_ours, of_theirs = (mean_over(runs, balanced_accuracy) for runs in (ours, theirs))
-    (draws,) = resampled(ours, [lambda *drawn: of_ours(*drawn) - of_theirs(*drawn)])
-    gains = []
-    for run, gained in zip(ours, _differences(ours, theirs), strict=True):
-        sizes = np.where(run.fraud, np.mean(run.fraud), np.mean(~run.fraud))
-        gains.append(gained / sizes / 2 / len(gained) / len(ours))
-    found = of_draws(float(np.concatenate(gains).sum()), draws)
+    (draws,) = resampled(
+        ours, [lambda some: balanced_accuracy(our, some) - balanced_accuracy(their, some)]
+    )
+    sizes = np.where(our.fraud, our.fraud.sum(), (~our.fraud).sum())
+    gains = (our.right.astype(float) - their.right) / sizes / 2
+    found = of_draws(float(gains.sum()), draws)
     return Difference(**vars(found), p_value=permutation_test(ours, gains))
 
 
-def permutation_test(runs: Sequence[Run], differences: Sequence[NDArray[np.float64]]) -> float:
-    """The p-value of a sum of paired differences, one for each case of each run; two-sided.
+def permutation_test(runs: Sequence[Run], differences: NDArray[np.float64]) -> float:
+    """The p-value of a sum of paired differences, one for each case of all runs; two-sided.
 
     If the two ways are equally good, each row's difference might as well have the other sign
     (Fisher 1935). A row that several runs tested has one sign for all of them.
@@ -94,7 +94,7 @@ def permutation_test(runs: Sequence[Run], differences: Sequence[NDArray[np.float
     from scipy.stats import monte_carlo_test  # takes a second to import, and only reports need it
 
     rows, size = row_numbers(runs)
-    by_row = np.bincount(np.concatenate(rows), np.concatenate(differences), size)
+    by_row = np.bincount(np.concatenate(rows), differences, size)
     by_row, rng = by_row[by_row != 0], np.random.default_rng(0)
     found = monte_carlo_test(
         by_row,
@@ -105,8 +105,3 @@ def permutation_test(runs: Sequence[Run], differences: Sequence[NDArray[np.float
         alternative="greater",
     )
     return float(found.pvalue) if len(by_row) else 1.0
-
-
-def _differences(ours: Sequence[Run], theirs: Sequence[Run]) -> list[NDArray[np.float64]]:
-    """Per run and case: 1 where only ours was right, -1 where only theirs."""
-    return [a.right.astype(float) - b.right for a, b in zip(ours, theirs, strict=True)]

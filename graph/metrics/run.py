@@ -3,7 +3,9 @@
 A case without a decision counts as wrong in every figure; its share stands beside.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +34,12 @@ class Run:
         self.risks.append(risk)
         if row is not None:
             self.rows.append(row)
+
+    @classmethod
+    def together(cls, runs: Sequence["Run"]) -> "Run":
+        """The cases of several runs as one run, whose rows are not named."""
+        columns = zip(*(list(vars(run).values())[:4] for run in runs), strict=True)
+        return cls(*(list(chain(*column)) for column in columns))
 
     def second_half(self) -> "Run":
         """The run from the middle of the stream on."""

@@ -82,8 +82,8 @@ class Endpoint:
     role: Role | None
     """Who may call it; None: everybody, without a token."""
     handler: Handler
-    given: dict[str, object] = field(default_factory=dict)
-    """Examples of what is sent, by name."""
+    given: Mapping[str, object] = field(default_factory=dict)
+    """An example of what is sent; some take a list of such objects, too."""
     query: tuple[str, ...] = ()
 
     def described(self) -> dict[str, object]:
@@ -92,8 +92,7 @@ class Endpoint:
         statuses |= _REFUSED if self.given else {}
         asked = [(name, "query") for name in self.query]
         asked += [("id", "path")] if "{id}" in self.path else []
-        examples = {name: {"value": value} for name, value in self.given.items()}
-        content = {"application/json": {"schema": {}, "examples": examples}}
+        content = {"application/json": {"schema": {}, "example": self.given}}
         return {
             "summary": (self.handler.__doc__ or "").partition("\n")[0],
             "description": f"For the role {self.role} and those above it." if self.role else "",

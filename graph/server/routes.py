@@ -28,9 +28,9 @@ from acegraph.state.task.schema import json_schema
 _GIVEN: Final = ("transaction", "decision_id", "ground_truth")
 _PAYMENT: Final = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
 _ORDER: Final = {"transaction": _PAYMENT, "decision_id": "order-1"}
-_SENTENCE: Final = {"transaction": "pays 12 EUR at noon", "decision_id": "order-2"}
-_LABEL: Final = {"decision_id": "order-1", "label": "DECLINE"}
-_CHARGEBACK: Final = {**_LABEL, "source": "chargeback", "at": "2026-01-31"}
+_LABEL: Final = {"decision_id": "order-1", "label": "DECLINE", "source": "chargeback"}
+_RETIRE: Final = {"status": "retired", "reason": "blocks too many good customers"}
+_ANSWER: Final = {"verdict": "DECLINE", "why": "the customer denies it"}
 
 
 async def decide(call: Call) -> object:
@@ -112,40 +112,13 @@ def answer(call: Call) -> object:
 
 
 ENDPOINTS: Final = (
-    Endpoint(
-        "POST",
-        "/decisions",
-        "analyst",
-        decide,
-        {"one": _ORDER, "many": [_ORDER, _SENTENCE]},
-    ),
-    Endpoint(
-        "POST",
-        "/labels",
-        "analyst",
-        give_labels,
-        {"one": _LABEL, "many": [_CHARGEBACK, {"decision_id": "order-2", "label": "legit"}]},
-    ),
+    Endpoint("POST", "/decisions", "analyst", decide, _ORDER),
+    Endpoint("POST", "/labels", "analyst", give_labels, _LABEL),
     Endpoint("GET", "/task", "viewer", show_task, query=("node",)),
     Endpoint("GET", "/decisions/{id}", "viewer", show_decision, query=("replay",)),
     Endpoint("GET", "/playbook", "viewer", list_bullets),
     Endpoint("GET", "/playbook/{id}", "viewer", show_bullet),
-    Endpoint(
-        "POST",
-        "/playbook/{id}",
-        "approver",
-        change_bullet,
-        {"retire": {"status": "retired", "reason": "blocks too many good customers"}},
-    ),
+    Endpoint("POST", "/playbook/{id}", "approver", change_bullet, _RETIRE),
     Endpoint("GET", "/review", "viewer", list_waiting),
-    Endpoint(
-        "POST",
-        "/review/{id}",
-        "analyst",
-        answer,
-        {
-            "verdict": {"verdict": "DECLINE", "why": "the customer denies it"},
-            "approval": {"approve": True, "why": "checked against last month"},
-        },
-    ),
+    Endpoint("POST", "/review/{id}", "analyst", answer, _ANSWER),
 )

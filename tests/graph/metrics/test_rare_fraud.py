@@ -60,9 +60,9 @@ def test_the_permutation_test_is_the_exact_one(seed: int) -> None:
     signs = np.array(list(product((-1, 1), repeat=len(differences))))
     exact = np.mean(np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9)
     run = Run(["APPROVE"] * 12, ["APPROVE"] * 12, [None] * 12)
-    assert permutation_test([run], [differences]) == pytest.approx(exact, abs=0.01)
+    assert permutation_test([run], differences) == pytest.approx(exact, abs=0.01)
     many = Run(["APPROVE"] * 40, ["APPROVE"] * 40, [None] * 40)
-    drawn = permutation_test([many], [np.array([*differences, *np.arange(1, 29) * 1e-6])])
+    drawn = permutation_test([many], np.array([*differences, *np.arange(1, 29) * 1e-6]))
     assert drawn == pytest.approx(exact, abs=0.01)
 
 
