@@ -36,9 +36,14 @@ GIVEN: Final = {"missed_fraud": 1.0, "false_decline": 0.1}
 COSTS: Final = CostMatrix(**GIVEN)
 
 
+def amount(item: Item) -> float | None:
+    """What a payment is worth."""
+    return amount_of(read_fields(Transaction.of(item["query"])), "amount")
+
+
 def with_amounts(run: Run, items: Sequence[Item]) -> Run:
     """The run with the amounts at stake, which costs are shares of."""
-    run.amounts = [amount_of(read_fields(Transaction.of(item["query"]))) for item in items]
+    run.amounts = [amount(item) for item in items]
     return run
 
 
@@ -161,7 +166,7 @@ def windows(file: Path, label: str, declared: Mapping[str, str]) -> Iterator[str
             risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
             decided[name] = Run()
             for item, risk in zip(stream, risks, strict=True):
-                limit = COSTS.break_even(amount_of(read_fields(Transaction.of(item["query"]))))
+                limit = COSTS.break_even(amount(item))
                 decision = DECLINE if risk > limit else APPROVE
                 decided[name].add(item["answer"], decision, float(risk))
         for name, run in decided.items():

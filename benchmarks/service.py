@@ -80,7 +80,10 @@ def invokes(url: str, name: str, count: int, learns: bool = False) -> Figures:
 def batches(url: str, name: str, count: int) -> Figures:
     """The route POST /decisions, without the network."""
     settings = ServiceSettings(learn=False, without_users=True)
-    with BulletPlaybook(url) as playbook, TestClient(create_service(settings, playbook)) as client:
+    with (
+        BulletPlaybook(url) as playbook,
+        TestClient(create_service(settings, playbook), base_url="http://localhost") as client,
+    ):
         given = payments(name, count + 5)
         for one in given:
             one.pop("answer")

@@ -89,8 +89,8 @@ class Learned:
         """What this playbook decides by now."""
         node, cases = EMBEDDED.node, playbook.cases(EMBEDDED.node)
         active, view = playbook.get_bullets_for_node(node), playbook.view(node)
-        limits = (EMBEDDED.quality_threshold, EMBEDDED.n_bullets, cases.fraud_odds())
-        acting = view.bullets(np.flatnonzero(Pool.of(view, None, *limits).is_good))
+        limits, odds = (EMBEDDED.quality_threshold, EMBEDDED.n_bullets), cases.fraud_odds()
+        acting = view.bullets(np.flatnonzero(Pool.of(view, None, *limits, odds=odds).is_good))
         return cls(active, acting, RiskScale.of(cases, active))
 
     def decide(self, table: CaseTable) -> Run:
