@@ -70,7 +70,7 @@ def claims() -> File:
 def loans() -> File:
     """Loans with flags, counts and a protected field."""
     rng, rows, answers = random.Random(11), [], []
-    for _ in range(400):
+    for _ in range(200):
         row = {
             "income": rng.randint(10, 90) * 1000,
             "is_new": rng.random() < 0.3,
@@ -101,7 +101,7 @@ def learned(rows: list[Row], answers: list[str], fields: tuple[Field, ...]) -> t
         {"query": row, "answer": answer, "id": str(i)}
         for i, (row, answer) in enumerate(zip(rows, answers, strict=True))
     ]
-    pipeline.train_offline(items[:300], Task("t", fields))
+    pipeline.train_offline(items[: len(items) * 3 // 4], Task("t", fields))
     numbers = {one.name: str(number) for number, one in enumerate(fields)}
     bullets = pipeline.playbook.get_bullets_for_node(NODE, status=None)
     rules = {
@@ -115,7 +115,7 @@ def learned(rows: list[Row], answers: list[str], fields: tuple[Field, ...]) -> t
         if b.condition
     }
     decide = TableRules.of(pipeline.playbook).decide
-    decisions = [decide(row) for row in rows[300:]]
+    decisions = [decide(row) for row in rows[len(rows) * 3 // 4 :]]
     return rules, [(one.decision, one.risk) for one in decisions]
 
 

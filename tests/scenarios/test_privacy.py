@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from command_line import invoke
+from command_line import invoke, run
 from hidden import bytes_of, hiding, repeating_agent
 from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters, record
@@ -416,21 +416,15 @@ def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: P
         book.add_bullet("DECLINE when amount >= 900", NODE)
         hiding(["who"], book)
     secret = "QZX-774411"
-    line = json.dumps({"transaction": {"amount": 950, "who": secret}, "decision_id": "d1"})
-    (tmp_path / "t.csv").write_text(f"id,amount,who,fraud\nd1,950,{secret},1\nd2,20,x,0\n")
-    words = {
-        "serve": ["serve", "--stdin"],
-        "train": ["train", "t.csv", "--label", "fraud"],
-    }[command]
-    subprocess.run(
-        [sys.executable, "-m", "acegraph.graph.cli", *words],
-        cwd=tmp_path,
-        input=line + "\n",
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    (tmp_path / "t.csv").unlink()
+    if command == "train":
+        file = tmp_path / "t.csv"
+        file.write_text(f"id,amount,who,fraud\nd1,950,{secret},1\nd2,20,x,0\n")
+        run(tmp_path, "train", "t.csv", "--label", "fraud")
+        file.unlink()
+    else:
+        line = json.dumps({"transaction": {"amount": 950, "who": secret}, "decision_id": "d1"})
+        serve = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--stdin"]
+        subprocess.run(serve, cwd=tmp_path, input=line, text=True, check=True, capture_output=True)
     found = bytes_of(tmp_path)
     assert secret.encode() not in found
     assert b"amount: 950" in found
@@ -449,6 +443,14 @@ PAST = [
     }
     for i in range(60)
 ]
+MORE_PAYMENTS: list[tuple[dict[str, Any], list[str]]] = [
+    ({"transaction": {"Country": "pl", "amount": 9, "customer_id": "C-1"}}, ["customer_id"]),
+    ({"Amount": "900 EUR", "country": "PL", "customer_id": "C-1"}, ["customer_id"]),
+    ({"amount": "900.5 EUR", "country": "PL", "memo": "972.54"}, ["amount"]),
+    ({"amount": "900 EUR", "tx_amount": "77", "customer_id": "C-1"}, ["customer_id"]),
+    ({"Country": "pl", "amount": 9, "paid_at": "2026-01-31 13:00"}, ["paid_at"]),
+    ({"country": "pl", "amount": 40, "amount_ratio": 2.0}, ["amount"]),
+]
 
 
 @pytest.mark.parametrize("key", ["", "secret"])
@@ -456,14 +458,9 @@ PAST = [
     ("payment", "redact"),
     [
         ({"Country": "pl", "amount": 900.5, "vpn": False, "customer_id": "C-1"}, ["customer_id"]),
-        ({"transaction": {"Country": "pl", "amount": 9, "customer_id": "C-1"}}, ["customer_id"]),
         ("amount=900.50, country=pl, customer_id=C-12345", ["customer_id"]),
-        ({"Amount": "900 EUR", "country": "PL", "customer_id": "C-1"}, ["customer_id"]),
         ({"Amount": "900 EUR", "country": "PL", "customer_id": "C-1"}, ["amount"]),
-        ({"amount": "900.5 EUR", "country": "PL", "memo": "972.54"}, ["amount"]),
-        ({"amount": "900 EUR", "tx_amount": "77", "customer_id": "C-1"}, ["customer_id"]),
-        ({"Country": "pl", "amount": 9, "paid_at": "2026-01-31 13:00"}, ["paid_at"]),
-        ({"country": "pl", "amount": 40, "amount_ratio": 2.0}, ["amount"]),
+        *(pytest.param(*one, marks=pytest.mark.slow) for one in MORE_PAYMENTS),
     ],
 )
 def test_a_payment_stays_the_same_one_whatever_was_learned_and_rates_are(

@@ -99,7 +99,7 @@ class Place:
             return dict(graph_on(self.playbook, saver).invoke(what, THREAD))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param == "postgres":
         server = request.getfixturevalue("postgres")

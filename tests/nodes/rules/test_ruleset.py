@@ -97,7 +97,7 @@ CONTEXTS = [
 @pytest.mark.parametrize("undecided", ["hold", "expect"])
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_columns_are_decided_as_their_rows(context: AceContext, undecided: str) -> None:
-    ruleset, rows = ruleset_of(context, undecided), odd_rows(3_000)
+    ruleset, rows = ruleset_of(context, undecided), odd_rows(1_000)
     found = BatchDecider(ruleset).decide(Batch(rows))
     bullets = [bullet.id for bullet, _ in ruleset.points_by_bullet]
     for row, (fields, doubts) in enumerate(rows):

@@ -62,7 +62,7 @@ def with_record(playbook: BulletPlaybook, content: str, helpful: int, harmful: i
     return bullet_id
 
 
-@pytest.mark.parametrize("others", [45, 195, 995])
+@pytest.mark.parametrize("others", [45, pytest.param(995, marks=pytest.mark.slow)])
 def test_five_planted_bullets_are_all_found(others: int) -> None:
     playbook = BulletPlaybook()
     crowd = irrelevant(others)

@@ -64,7 +64,7 @@ bullets = st.builds(
 small = st.lists(st.integers(-2, 2), min_size=3, max_size=3).filter(any)  # zeros are no vector
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     drawn=st.lists(st.tuples(bullets, small), max_size=12),
     query=small,

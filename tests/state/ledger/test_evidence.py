@@ -46,7 +46,7 @@ def test_every_rare_fraud_of_a_long_history_counts_and_the_weights_add_up(tmp_pa
             assert [case.id for case in read] == [case.id for case in table]
 
 
-@pytest.mark.parametrize("total", [1, 19, 20, 39, 40, 100, 333])
+@pytest.mark.parametrize("total", [1, 19, 20, 39, 40, 100])
 def test_a_table_that_grew_is_the_table_that_is_read(total: int) -> None:
     playbook = BulletPlaybook()
     playbook.remember(history(total, 4), NODE)
@@ -64,7 +64,7 @@ def test_a_table_that_grew_is_the_table_that_is_read(total: int) -> None:
 
 
 def test_a_sample_by_label_moves_the_rate_and_not_what_a_rule_is_worth() -> None:
-    rng, total = np.random.default_rng(5), 20_000
+    rng, total = np.random.default_rng(5), 8_000
     fraud = rng.random(total) < 0.05
     fires = rng.random(total) < np.where(fraud, 0.4, 0.04)
     cases = [
@@ -73,12 +73,13 @@ def test_a_sample_by_label_moves_the_rate_and_not_what_a_rule_is_worth() -> None
     ]
     playbook = BulletPlaybook()
     playbook.remember(cases, NODE)
-    whole, drawn = CaseTable(cases), evidence(playbook, 5_000)
-    assert len(drawn) < 6_500
+    whole, drawn = CaseTable(cases), evidence(playbook, 2_000)
+    assert len(drawn) < 2_600
     both = [RiskScale.of(table, []).base_rate for table in (whole, drawn)]
     assert both[1] == pytest.approx(both[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_rate_is_that_of_the_newest_cases() -> None:
     old = [Case(f"o{i}", {}, "APPROVE" if i % 500 else "DECLINE") for i in range(2 * ALL_COUNT)]
     new = [Case(f"n{i}", {}, "APPROVE" if i % 25 else "DECLINE") for i in range(ALL_COUNT)]

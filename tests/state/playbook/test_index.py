@@ -30,7 +30,7 @@ conditions = st.builds(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.none() | conditions, min_size=1, max_size=12),
     st.dictionaries(names, st.none() | values, max_size=3),
@@ -46,7 +46,7 @@ def test_all_conditions_at_once_answer_as_each_alone(
     assert table.holds(fields, len(rules)).tolist() == wanted  # type: ignore[arg-type]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(st.lists(st.none() | conditions, min_size=1, max_size=12), conditions)
 def test_conditions_that_test_the_same_are_found(
     rules: list[Condition | None], wanted: Condition

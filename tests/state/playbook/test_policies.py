@@ -49,6 +49,7 @@ def _set(url: str, name: str) -> str:
     return name
 
 
+@pytest.mark.slow  # the first one of test_declarations.py is not
 def test_of_two_processes_that_set_a_policy_at_once_one_wins_and_the_other_is_told(
     lasting_url: str,
 ) -> None:
