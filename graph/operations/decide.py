@@ -24,7 +24,7 @@ from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.selector.node import ReadCase, chosen, read_case
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError
-from acegraph.state.playbook.frozen_view import FrozenPlaybook
+from acegraph.state.playbook.playbook import FrozenPlaybook
 from acegraph.state.run.modes import settle
 from acegraph.state.run.schema import RunSettings, Update
 

@@ -146,18 +146,6 @@ def _count(match: re.Match[str]) -> int:
     return int(digits) if digits.isdecimal() else _NUMBERS.get(digits.lower(), 0)
 
 
-def _clock(match: re.Match[str]) -> int:
-    return int(match[1])
-
-
-def _twelve_hour_clock(match: re.Match[str]) -> int:
-    return int(match[1]) % 12 + 12 * (match[2].lower() == "p")
-
-
-def _midnight_or_noon(match: re.Match[str]) -> int:
-    return 0 if match[1].lower() == "midnight" else 12
-
-
 def _days(match: re.Match[str]) -> float:
     return round(_number(match) * _DAYS[match[2].lower()], 2)
 
@@ -166,14 +154,6 @@ def _days_as_customer(match: re.Match[str]) -> float | None:
     """None for what a customer did some days ago, unless that was to become one."""
     is_past = match.string.startswith(" ago", match.end())
     return None if is_past and not re.search(_OPENED, match[0], re.IGNORECASE) else _days(match)
-
-
-def _stars(match: re.Match[str]) -> float | None:
-    return stars if (stars := _number(match)) <= 5 else None
-
-
-def _kilometres(match: re.Match[str]) -> float:
-    return round(_number(match) * (1.609 if match[2].lower().startswith("mi") else 1.0), 1)
 
 
 def _place(match: re.Match[str]) -> str:
@@ -196,9 +176,13 @@ _UNREAD_MONEY: Final = re.compile(
 
 
 FIELD_PATTERNS: Final = (
-    _pattern("hour", r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b", _twelve_hour_clock),
-    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock),
-    _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon),
+    _pattern(
+        "hour",
+        r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b",
+        lambda match: int(match[1]) % 12 + 12 * (match[2].lower() == "p"),
+    ),
+    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", lambda match: int(match[1])),
+    _pattern("hour", r"\bat (midnight|noon)\b", lambda m: 0 if m[1].lower() == "midnight" else 12),
     _pattern(
         "account_age_days",
         rf"{_SPAN}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
@@ -219,12 +203,12 @@ FIELD_PATTERNS: Final = (
         "merchant_rating",
         r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:[.,]\d{1,9})?)"
         r"(?![\d%]|[.,]\d|\s?(?:/|of|out of)\s?10)",
-        _stars,
+        lambda match: stars if (stars := _number(match)) <= 5 else None,
     ),
     _pattern(
         "merchant_rating",
         r"(?<![\d.,/])(\d(?:[.,]\d{1,9})?)\s?(?:/\s?5|out of 5|[\s-]stars?)(?![\d/])(?!\s+hotel)",
-        _stars,
+        lambda match: stars if (stars := _number(match)) <= 5 else None,
     ),
     _pattern(
         "tx_last_hour", rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b", _count
@@ -243,7 +227,7 @@ FIELD_PATTERNS: Final = (
     _pattern(
         "distance_km",
         rf"(?<![\d.,$€£¥])(?<!\d )({_DIGITS})(?!\d)\s?(km|kilomet(?:er|re)s?|miles?|mi)\b",
-        _kilometres,
+        lambda m: round(_number(m) * (1.609 if m[2].lower().startswith("mi") else 1.0), 1),
     ),
     _pattern(
         "ip_country",

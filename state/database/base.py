@@ -194,7 +194,11 @@ class Database(ABC):
             if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
                 raise self._locked()
             self._writer, self._owner = writer, get_ident()
-            self._note_wait(time.monotonic() - began)
+            waited = time.monotonic() - began
+            self.lock_waits += 1
+            self.lock_wait_seconds += waited
+            if waited > _LONG_WAIT_SECONDS:
+                logger.warning("waited %.1f s to write to %s", waited, self.url)
             if memory is not None:
                 memory.begin(writer)
             yield writer
@@ -214,12 +218,6 @@ class Database(ABC):
                     self.lock.release()
                 except RuntimeError:
                     pass
-
-    def _note_wait(self, seconds: float) -> None:
-        self.lock_waits += 1
-        self.lock_wait_seconds += seconds
-        if seconds > _LONG_WAIT_SECONDS:
-            logger.warning("waited %.1f s to write to %s", seconds, self.url)
 
     def _locked(self) -> PlaybookError:
         return PlaybookError(

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -42,11 +43,6 @@ def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]
     known_at = datetime.fromisoformat(as_utc(label.known_at) if label.known_at else now())
     age = known_at - datetime.fromisoformat(created_at)
     return age < timedelta(days=by_source.get(folded_source(label.source), 0.0))
-
-
-def is_approved_by_person(label: Label | None) -> bool:
-    """Whether a person has said that a payment is honest."""
-    return label is not None and label.value == APPROVE and label.source.startswith(ANALYST)
 
 
 def says_something_new(current: Label | None, label: Label) -> bool:
@@ -91,12 +87,11 @@ def repeated(
         for case_id, label in others.items()
         for earlier in given.get(case_id, ())
         if _is_same(earlier, label)
-        and (_has_same_time(earlier, label) or confirms(current[case_id], label))
+        and (
+            confirms(current[case_id], label)
+            or (label.known_at and earlier.known_at == as_utc(label.known_at))
+        )
     ]
-
-
-def _has_same_time(earlier: Label, label: Label) -> bool:
-    return bool(label.known_at) and earlier.known_at == as_utc(label.known_at)
 
 
 def labels_given(connection: sa.Connection, case_ids: list[str]) -> dict[str, list[Label]]:
@@ -122,8 +117,17 @@ class CaseState:
     lesson: Mapping[str, object] | None
     decided_by: str | None
     """The node that decided the case; another node may have stored it before."""
+    created_at: str
+    settings: Mapping[str, Any]
+    """Those of the run that decided; empty without a decision."""
     is_open: bool = False
     """Whether it is evidence that nobody has decided or labelled."""
+
+    @property
+    def is_approved_by_person(self) -> bool:
+        """Whether a person has said that it is honest."""
+        label = self.label
+        return label is not None and label.value == APPROVE and label.source.startswith(ANALYST)
 
     @property
     def recorded(self) -> Recorded:
@@ -149,6 +153,8 @@ def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
             row.revision or 0,
             json.loads(row.lesson) if row.lesson is not None else None,
             row.decided_by,
+            row.created_at,
+            json.loads(row.settings) if row.settings else {},
             bool(row.evidence) and row.decided_by is None and not row.revision,
         )
         for row in writer.connection.execute(sql.CASE_STATES, {"ids": ids})
@@ -168,9 +174,8 @@ def add_labels(
     for ids in chunks([i for i in labels if is_storable(i)]):
         states = case_states(writer, ids)
         absent = {i: state for i, state in states.items() if is_absence(labels[i].source)}
-        blocked = _blocked(writer, absent)
-        honest = {i: labels[i] for i in states if labels[i].value == APPROVE}
-        young = _too_young(writer, honest, days_of) - blocked
+        blocked = _blocked(absent)
+        young = _too_young(labels, states, days_of) - blocked
         usable = {i: None if i in blocked | young else labels[i] for i in ids if i in states}
         current = {i: state.label for i, state in states.items()}
         usable |= dict.fromkeys(repeated(writer, current, usable))
@@ -182,20 +187,18 @@ def add_labels(
 
 
 def _too_young(
-    writer: LedgerWriter,
     labels: Mapping[str, Label],
+    states: Mapping[str, CaseState],
     days_of: Callable[[str], Mapping[str, float]],
 ) -> set[str]:
     """The cases that a label calls honest before its source can know."""
-    if not labels:
-        return set()
     young = set()
-    rows = writer.connection.execute(sql.AGED, {"ids": list(labels)})
-    for case_id, created_at, node, settings in rows.all():
-        run = json.loads(settings) if settings else {}
-        days = run["mature_days"] if run.get("policy") else days_of(node)
-        if days and is_too_young(labels[case_id], created_at, days):
-            young.add(case_id)
+    for i, state in states.items():
+        if labels[i].value == APPROVE:
+            run = state.settings
+            days = run["mature_days"] if run.get("policy") else days_of(state.node)
+            if days and is_too_young(labels[i], state.created_at, days):
+                young.add(i)
     return young
 
 
@@ -265,17 +268,16 @@ def _store_confirmations(
     writer.add(tables.outcomes, rows)
 
 
-def _blocked(writer: LedgerWriter, states: Mapping[str, CaseState]) -> set[str]:
+def _blocked(states: Mapping[str, CaseState]) -> set[str]:
     """The cases that were declined and not let through, or that neither the agent decided nor a
     person approved: such a payment cannot be charged back.
     """
-    if not states:
-        return set()
-    undecided = {i for i, state in states.items() if state.decision is None}
-    approved = {i for i in undecided if is_approved_by_person(states[i].label)}
-    rows = writer.connection.execute(sql.DECLINED, {"ids": list(states)})
-    declined = {row.case for row in rows if not json.loads(row.settings).get("let_through")}
-    return declined | undecided - approved
+    return {
+        i
+        for i, state in states.items()
+        if (state.decision == DECLINE and not state.settings.get("let_through"))
+        or (state.decision is None and not state.is_approved_by_person)
+    }
 
 
 def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:

@@ -4,9 +4,9 @@ Every function says by how much the counters of bullets change; `playbook/playbo
 in the same database transaction. Nothing here knows how bullets are cached or selected.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, to_text
@@ -104,12 +104,12 @@ def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | N
     digest = find_digest(writer, record.id)
     if digest == ERASED:
         raise PrunedDecision(f"what decision {quoted(record.id)} was about was erased")
-    if digest not in (record.digest, _digest_as_then(writer, record)):
+    state = case_states(writer, [record.id])[record.id]
+    if digest not in (record.digest, _digest_as_then(record, state.settings)):
         raise DecisionConflict(
             f"decision id {quoted(record.id)} was used for another transaction; nothing was "
             "changed (each payment wants an id of its own, or none)"
         )
-    state = case_states(writer, [record.id])[record.id]
     if state.decided_by not in (None, record.node):
         raise DecisionConflict(
             f"decision id {quoted(record.id)} was decided by node {state.decided_by!r}; nothing "
@@ -130,12 +130,9 @@ def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | N
     return replace(recorded, is_new_decision=True, deltas=deltas)
 
 
-def _digest_as_then(writer: LedgerWriter, record: DecisionRecord) -> str:
+def _digest_as_then(record: DecisionRecord, settings: Mapping[str, Any]) -> str:
     """The digest of a decision with what its stored case hid, and not what is hidden now."""
-    whole = record.whole or record
-    (row,) = writer.connection.execute(sql.AGED, {"ids": [record.id]})
-    settings = json.loads(row.settings) if row.settings else {}
-    return as_stored(replace(whole, settings=settings)).digest
+    return as_stored(replace(record.whole or record, settings=settings)).digest
 
 
 def _argued_for(record: DecisionRecord) -> dict[int, str]:

@@ -21,7 +21,7 @@ from acegraph.state.database.tables import (
 from acegraph.state.database.writer import Statement
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.values.decision import DEPARTURE
-from acegraph.state.values.verdict import DECLINE, JUDGE
+from acegraph.state.values.verdict import JUDGE
 
 _id: sa.BindParameter[str] = sa.bindparam("id")
 _ids: sa.BindParameter[str] = sa.bindparam("ids", expanding=True)
@@ -49,9 +49,11 @@ CASE_STATES = (
         cases.c.id,
         cases.c.node,
         cases.c.evidence,
+        cases.c.created_at,
         decisions.c.decision,
         decisions.c.node.label("decided_by"),
         decisions.c.counted,
+        decisions.c.settings,
         lessons.c.lesson,
         _newest.c.label,
         _newest.c.revision,
@@ -89,14 +91,6 @@ SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)
     .order_by(selections.c.rank)
-)
-DECLINED = sa.select(decisions.c.case, decisions.c.settings).where(
-    decisions.c.case.in_(_ids), decisions.c.decision == DECLINE
-)
-AGED = (
-    sa.select(cases.c.id, cases.c.created_at, cases.c.node, decisions.c.settings)
-    .select_from(cases.outerjoin(decisions, decisions.c.case == cases.c.id))
-    .where(cases.c.id.in_(_ids))
 )
 CREDITED = (
     sa.select(

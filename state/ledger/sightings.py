@@ -8,13 +8,13 @@ summed up when it is pruned: per entity and merchant how many payments, their am
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
-from acegraph.state.database.encoding import chunks, to_text
+from acegraph.state.database.encoding import chunks
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
@@ -24,7 +24,7 @@ from acegraph.state.values.texts import is_named
 
 _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""
-_COLUMNS: Final = "sighting_columns:"
+COLUMNS: Final = "sighting_columns:"
 """The key in `meta`, with a node, of the fields that its sightings are read from."""
 _SUMMED: Final = "summed:"
 """The `case` of a row that sums up pruned sightings begins with this; a merchant follows."""
@@ -61,43 +61,21 @@ _LAST: Final = Statement(
     .order_by(_s.at.desc(), _s.position.desc())
     .suffix_with("LIMIT 1")  # SQLAlchemy would make it a parameter
 )
-_SETTINGS: Final = Statement(
-    sa.select(meta.c.value, meta.c.key).where(
-        (meta.c.key == sa.literal_column(f"'{_KEY}'")) | (meta.c.key == sa.bindparam("columns"))
-    )
+_SECRET: Final = Statement(
+    sa.select(meta.c.value).where(meta.c.key == sa.literal_column(f"'{_KEY}'"))
 )
-
-
-def sighting_columns(database: Database, node: str) -> dict[str, str] | None:
-    """The fields that the sightings of a node are read from, by what they hold; None if unknown."""
-    return _settings(database.fetch(_SETTINGS, _COLUMNS + node))[1]
-
-
-def _settings(rows: Iterable[tuple[str, str]]) -> tuple[str, dict[str, str] | None]:
-    """The secret, and the columns of a node."""
-    by_key = {name: value for value, name in rows}
-    key = by_key.pop(_KEY, "")
-    return key, next(map(json.loads, by_key.values()), None)
 
 
 def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | DecisionRecord]) -> None:
     """Store what later payments see of new cases."""
-    new = [case for case in seen if case.sighting is not None]
+    new = [(case.id, case.sighting) for case in seen if case.sighting]
     if not new:
         return
-    statement = _SETTINGS.text(writer.connection.dialect)
-    rows = writer.connection.exec_driver_sql(statement, (_COLUMNS + node,))
-    key, _ = _settings(rows.all())
-    if not key:
-        key = secrets.token_hex(32)
-        writer.connection.execute(meta.insert().values(key=_KEY, value=key))
-    pairs = [(case.id, case.sighting) for case in new if case.sighting]
-    writer.add(sightings, [row for pair in pairs for row in _rows(key, node, *pair)])
-
-
-def set_sighting_columns(writer: LedgerWriter, node: str, columns: Mapping[str, str]) -> None:
-    """Store from which fields the sightings of a node are read from now on."""
-    keep_text(writer, _COLUMNS + node, to_text(dict(columns)))
+    secret = writer.first(_SECRET)
+    key = secret[0] if secret else secrets.token_hex(32)
+    if secret is None:
+        keep_text(writer, _KEY, key)
+    writer.add(sightings, [row for pair in new for row in _rows(key, node, *pair)])
 
 
 def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[dict[str, Any]]:
@@ -128,8 +106,8 @@ def _hash(key: str, kind: str, text: str) -> str:
 
 def read_past(database: Database, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
     """By kind of entity what a payment sees of the payments before it, without itself."""
-    key, _ = _settings(database.fetch(_SETTINGS, _COLUMNS + node))
-    hashes = _hashes(key, sighting) if key else {}
+    secret = database.fetch(_SECRET)
+    hashes = _hashes(secret[0][0], sighting) if secret else {}
     starts = [sighting.at - window for window in WINDOWS.values()]
     pasts = {}
     for kind, entity in hashes.items():
@@ -180,7 +158,7 @@ def remove_sightings(
     rows = writer.connection.execute(sa.select(meta.c.key, meta.c.value))
     settings = {row.key: row.value for row in rows}
     for node in writer.connection.scalars(sa.select(_s.node).distinct()).all():
-        columns = json.loads(settings.get(_COLUMNS + node, "{}"))
+        columns = json.loads(settings.get(COLUMNS + node, "{}"))
         named = {what for what, name in columns.items() if is_named(name, field)}
         # A name that no column has may be that of a column in earlier files.
         kinds = [k for k in KINDS if not named or k in named or k not in columns]

@@ -24,7 +24,12 @@ def as_of(playbook: BulletPlaybook, until: int) -> BulletPlaybook:
     if not isinstance(until, int):
         raise InvalidInput("as_of wants a position of the ledger: a decision has it as `seen`")
     with playbook.database.snapshot() as connection:
-        _refuse_pruned(connection, until)
+        newest_pruned = connection.scalar(sa.select(sa.func.max(tables.adjustments.c.covers))) or 0
+        if newest_pruned > until:
+            raise PlaybookError(
+                f"what the playbook was at position {until} cannot be told any more: decisions up "
+                "to a later one were pruned"
+            )
         counters = add_deltas(count(connection, until), adjusted(connection, until))
         were_there = was_there(tables.history, until)
         bullets = _bullets(connection, were_there, counters)
@@ -69,13 +74,3 @@ def _bullets(
         )
         bullets.append(bullet)
     return bullets
-
-
-def _refuse_pruned(connection: sa.Connection, until: int) -> None:
-    """Refuse a moment whose decisions were pruned since."""
-    is_later = tables.adjustments.c.covers > until
-    if connection.scalar(sa.select(tables.adjustments.c.number).where(is_later).limit(1)):
-        raise PlaybookError(
-            f"what the playbook was at position {until} cannot be told any more: decisions up to "
-            "a later one were pruned"
-        )

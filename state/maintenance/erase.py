@@ -125,11 +125,14 @@ def _of_entity(writer: LedgerWriter, name: str, value: str) -> list[sa.RowMappin
     """The cases that have this value in a field of this name; also as its keyed hash."""
     wanted = {value, stand_in(value)} - {REDACTED}
     rows = writer.connection.execute(sa.select(tables.cases)).mappings()
-    return [row for row in rows if _has(json.loads(row["fields"]), name, wanted)]
-
-
-def _has(fields: Mapping[str, object], name: str, wanted: set[str]) -> bool:
-    return any(is_named(k, name) and written(v) in wanted for k, v in fields.items())
+    return [
+        row
+        for row in rows
+        if any(
+            is_named(field, name) and written(said) in wanted
+            for field, said in json.loads(row["fields"]).items()
+        )
+    ]
 
 
 def _said_only_by(writer: LedgerWriter, erased: Mapping[str, sa.RowMapping]) -> set[str]:

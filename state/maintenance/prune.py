@@ -26,9 +26,12 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
     """Remove the decisions made before a time, with their cases and labels; gives how many."""
     before = as_utc(decisions_before)
     decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
+    rights, later = tables.rights, tables.rights.alias("later")
+    is_later = (later.c.node == rights.c.node) & (later.c.number > rights.c.number)
     is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
     with playbook.writing() as writer:
-        sum_up(writer, _microseconds(before) - max(WINDOWS.values()))
+        since_1970 = datetime.fromisoformat(before) - datetime.fromtimestamp(0, UTC)
+        sum_up(writer, since_1970 // timedelta(microseconds=1) - max(WINDOWS.values()))
         old = list(writer.connection.scalars(is_old.order_by(decisions.c.position)))
         if not old:
             return 0
@@ -47,21 +50,10 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         for part in chunks(old):
             for table in (selections, outcomes, tables.lessons, tables.answers, decisions):
                 writer.remove(table, table.c.case.in_(part))
-            writer.remove(tables.rights, tables.rights.c.case.in_(part) & _is_overtaken())
+            # The last right decision of a node stays: the next number follows it.
+            writer.remove(rights, rights.c.case.in_(part) & sa.exists().where(is_later))
             writer.remove(tables.cases, tables.cases.c.id.in_(part))
         forget_vectors(writer)
         playbook.invalidate_cases()
     logger.info("pruned %d decisions made before %s", len(old), before)
     return len(old)
-
-
-def _microseconds(time: str) -> int:
-    return (datetime.fromisoformat(time) - datetime.fromtimestamp(0, UTC)) // timedelta(
-        microseconds=1
-    )
-
-
-def _is_overtaken() -> sa.ColumnElement[bool]:
-    """Which right decisions are not the last of their node: the next number follows the last."""
-    rights, later = tables.rights, tables.rights.alias("later")
-    return sa.exists().where(later.c.node == rights.c.node, later.c.number > rights.c.number)

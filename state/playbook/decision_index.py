@@ -86,6 +86,51 @@ class DecisionColumns:
         return order, {number: slice(start, end) for number, start, end in places}
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """How many decisions have a label that is more than an opinion, and why others have none.
+
+    A declined payment cannot be charged back. That no chargeback came then does not say whether the
+    decline was right or wrong: the label is missing.
+    """
+
+    decided: int
+    labelled: int
+    blocked: int
+    """Without a label because they were declined: no chargeback can come."""
+    pending: int
+    """Without a label yet: approved, or let through."""
+    let_through: int
+    """Would-be declines that were let through."""
+    let_through_labelled: int
+    let_through_honest: int
+    """Labelled would-be declines that were honest payments."""
+    expected_honest: float
+    """An estimate of the honest payments among all would-be declines. Each honest one let through
+    stands for as many as its recorded probability says (Horvitz and Thompson 1952), and the
+    labelled ones stand for those whose label is still to come."""
+
+
+def label_coverage(columns: DecisionColumns) -> Coverage:
+    """Count the labels of counted decisions, and the labels that declines hide."""
+    counted, has_label = columns.counted, columns.label != UNLABELLED
+    let_through = counted & (columns.let_through > 0)
+    blocked = int((counted & ~has_label & columns.declined & ~let_through).sum())
+    decided, labelled = int(counted.sum()), int((counted & has_label).sum())
+    honest = let_through & (columns.label == HONEST)
+    let, known = int(let_through.sum()), int((let_through & has_label).sum())
+    return Coverage(
+        decided=decided,
+        labelled=labelled,
+        blocked=blocked,
+        pending=decided - labelled - blocked,
+        let_through=let,
+        let_through_labelled=known,
+        let_through_honest=int(honest.sum()),
+        expected_honest=float((1 / columns.let_through[honest]).sum()) * let / max(known, 1),
+    )
+
+
 class DecisionIndex:
     """Keeps the columns in step with a ledger."""
 
@@ -145,7 +190,10 @@ class DecisionIndex:
             "declined": [row.decision == DECLINE for row in rows],
             "label": [_label(row.label) for row in rows],
             "counted": [row.counted for row in rows],
-            "let_through": [_share(row.explored) for row in rows],
+            "let_through": [
+                float(json.loads(row.explored).get("explore") or 1) if row.explored else 0.0
+                for row in rows
+            ],
             "may_ask": [row.may_ask for row in rows],
             "risk": [row.risk_score for row in rows],
             "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
@@ -179,11 +227,6 @@ def _append(columns: dict[str, NDArray[Any]], values: Mapping[str, Iterable[obje
 
 def _label(value: str | None) -> int:
     return UNLABELLED if value is None else FRAUD if value == DECLINE else HONEST
-
-
-def _share(settings: str | None) -> float:
-    """The probability with which a would-be decline was let through."""
-    return float(json.loads(settings).get("explore") or 1) if settings else 0.0
 
 
 def _decisions_since(position: int) -> sa.Select[Any]:

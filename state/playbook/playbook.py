@@ -6,6 +6,7 @@ models or graphs.
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import cache, reduce
 from os import PathLike
 from typing import Any, Final
@@ -25,10 +26,10 @@ from acegraph.state.ledger.evidence import (
     remember_table,
 )
 from acegraph.state.ledger.hidden_fields import as_stored
-from acegraph.state.ledger.labels import add_labels, withdraw_label
+from acegraph.state.ledger.labels import add_labels, case_states, withdraw_label
 from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
 from acegraph.state.ledger.lookups import stored_decision
-from acegraph.state.ledger.sightings import read_past, set_sighting_columns, sighting_columns
+from acegraph.state.ledger.sightings import COLUMNS, read_past
 from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.declarations import Declarations
 from acegraph.state.values.cases import Case
@@ -173,9 +174,9 @@ class BulletPlaybook(Declarations):
         """Queue the mistakes of runs with `learn_later`."""
         mistakes = [case_id for case_id, one in recorded.items() if one.is_lesson]
         for ids in chunks(mistakes):
-            for row in writer.connection.execute(sql.AGED, {"ids": ids}).all():
-                if row.settings and json.loads(row.settings).get("learn_later"):
-                    self.queue_lesson(row.id)
+            for case_id, state in case_states(writer, ids).items():
+                if state.settings.get("learn_later"):
+                    self.queue_lesson(case_id)
 
     @retried
     def drop_lesson(self, decision_id: str) -> None:
@@ -246,12 +247,13 @@ class BulletPlaybook(Declarations):
     @retried
     def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:
         """Say from which fields of a payment its sighting is read from now on."""
-        with self.writing() as writer:
-            set_sighting_columns(writer, node, columns)
+        with self.writing():
+            keep(self.database, COLUMNS + node, dict(columns))
 
     def sighting_columns(self, node: str) -> dict[str, str] | None:
         """The fields from which sightings are read, by what they hold; None if none were set."""
-        return sighting_columns(self.database, node)
+        columns: dict[str, str] | None = kept_value(self.database, COLUMNS + node)
+        return columns
 
     def past(self, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
         """By kind of entity what is known of the payments before one, without itself."""
@@ -281,3 +283,26 @@ class BulletPlaybook(Declarations):
     def _count(self, recorded: Iterable[Recorded]) -> None:
         """Move the counters as decisions and labels say."""
         self.add_to_counters(reduce(add_deltas, (one.deltas for one in recorded), {}))
+
+
+class FrozenPlaybook(BulletPlaybook):
+    """A playbook as it was when this was made, for decisions while others are learned from.
+
+    Bullets, cases, task and policy are those of that moment. What was paid before a payment, and
+    the vectors, are those of the playbook itself: they do not follow from the moment.
+    """
+
+    def __init__(self, playbook: BulletPlaybook, node: str) -> None:
+        with playbook.database.lock:
+            cases, _ = playbook.cases(node), playbook.policy(node)
+            self.__dict__.update(playbook.__dict__)
+            self._playbook, self._set = playbook, playbook._set.copy()
+            self._bullets = playbook._bullets.at(self._clock, node)
+            self._cases = {node: cases}
+
+    def _read_news(self) -> None:
+        """Nothing: it stays as it was."""
+
+    def writing(self) -> AbstractContextManager[LedgerWriter]:
+        """Vectors that are fetched on the way are written to the playbook itself."""
+        return self._playbook.writing()

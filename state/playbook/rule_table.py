@@ -47,15 +47,12 @@ class RuleTable:
         self._asked = grown(self._asked, row + 1, axis=1)
         if condition is not None:
             for test in condition.comparisons:
-                self._know(test)
+                if test.key not in self._numbers:
+                    self._tests.append(test)
+                    self._numbers[test.key] = len(self._tests)
+                    if is_derived(test.field):
+                        self.tested_derived.add(test.field)
             self.is_rule[row], self._asked[:, row] = True, self._numbers_of(condition)
-
-    def _know(self, test: Comparison) -> None:
-        if test.key not in self._numbers:
-            self._tests.append(test)
-            self._numbers[test.key] = len(self._tests)
-            if is_derived(test.field):
-                self.tested_derived.add(test.field)
 
     def _numbers_of(self, condition: Condition) -> list[int]:
         """The numbers of what a condition asks; -1 for what no row asks."""

@@ -187,7 +187,7 @@ class Field:
         has_hour = len(value) > len("2026-01-31")
         moment = datetime.fromisoformat(value)
         if has_hour:
-            moment = moment.astimezone(_zone(self.zone))
+            moment = moment.astimezone(ZoneInfo(self.zone))
         known: dict[Part, Scalar] = {"weekday": WEEKDAYS[moment.weekday()], "month": moment.month}
         if has_hour:
             known["hour"] = moment.hour
@@ -251,7 +251,7 @@ def _written_time(field: Field, text: str) -> str | None:
     if not text[:5].rstrip("-").isdigit() or "-" not in text[:5]:
         return None  # `fromisoformat` also takes 20260131
     moment = datetime.fromisoformat(text)
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=_zone(field.zone))
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(field.zone))
     return aware.astimezone(UTC).isoformat()
 
 
@@ -280,13 +280,9 @@ def _range(least: float | None, most: float | None) -> str:
     return "" if most is None else f" of at most {most:,.10g}"
 
 
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
-
-
 def _is_zone(name: str) -> bool:
     try:
-        _zone(name)
+        ZoneInfo(name)
     except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
         return False
     return True

@@ -7,7 +7,7 @@ changes by itself.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Final, get_args
 
 from acegraph.state.task.field import Field, Kind, Part
 from acegraph.state.task.task import Task
@@ -19,7 +19,7 @@ _FIRST_LOOKS: Final = (12, 20)
 _SHARE: Final = 0.05
 _MOST_FIELDS: Final = 300
 _MOST_WORDS: Final = 60
-_PARTS: Final[tuple[Part, ...]] = ("hour", "weekday", "month")
+_PARTS: Final[tuple[Part, ...]] = get_args(Part)
 
 
 def cases_to_look_at(cases: int) -> int:

@@ -6,18 +6,17 @@ more. Kinds of values from JSON are taken as they are; a file has texts, so `is_
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.derived import derived_of
 from acegraph.state.task.field import NEARLY, Epoch, Field, Kind, Part, Role
-from acegraph.state.task.task import Task, fold
+from acegraph.state.task.task import Derived, Task, Window, fold
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Scalar
@@ -39,6 +38,7 @@ _EPOCHS: Final[tuple[tuple[Epoch, float, float, str], ...]] = (
     ("s", 946_684_800.0, 2_051_222_400.0, "seconds"),
     ("ms", 946_684_800e3, 2_051_222_400e3, "milliseconds"),
 )
+_WINDOWS: Final[tuple[Window, ...]] = get_args(Window)[1:]
 _NO: Final = frozenset("no n false f off nein nee non não nej 0".split())
 _YES: Final = frozenset("yes y true t on ja j oui o sí si sim 1".split())
 _NAMES: Final[Mapping[Role, frozenset[str]]] = {
@@ -163,6 +163,40 @@ def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
     )
 
 
+def derived_of(fields: Sequence[Field]) -> tuple[Derived, ...]:
+    """What can be derived from these fields; nothing without an entity and a time.
+
+    >>> fields = (Field("cc", "category", role="entity", entity="card"),)
+    >>> [one.name for one in derived_of((*fields, Field("at", "time", role="time")))]
+    ['card.payments_last_hour', 'card.payments_last_day', 'card.payments_last_week', \
+'card.hours_since_last']
+    """
+    roles = {str(one.role): one.name for one in fields if one.role}
+    entities = {one.entity: one.name for one in fields if one.entity in KINDS}
+    if "time" not in roles:
+        return ()
+    return tuple(one for kind in entities for one in _of_entity(kind, entities, roles))
+
+
+def _of_entity(kind: str, entities: dict[str, str], roles: dict[str, str]) -> Iterator[Derived]:
+    sources = (entities[kind], roles["time"])
+    for window in _WINDOWS:
+        yield Derived(f"{kind}.payments_last_{window}", "count", sources, window)
+        if amount := roles.get("amount"):
+            yield Derived(f"{kind}.amount_last_{window}", "sum", (*sources, amount), window)
+    yield Derived(f"{kind}.hours_since_last", "hours_since", sources)
+    if kind == "merchant":
+        return
+    if amount := roles.get("amount"):
+        yield Derived(f"{kind}.amount_to_usual", "to_usual", (*sources, amount))
+    if merchant := entities.get("merchant"):
+        yield Derived(f"{kind}.merchant_is_new", "is_new", (*sources, merchant))
+    if {"latitude", "longitude"} <= roles.keys():
+        place = (roles["latitude"], roles["longitude"])
+        yield Derived(f"{kind}.km_since_last", "km_since", (*sources, *place))
+        yield Derived(f"{kind}.kmh_since_last", "km_since", (*sources, *place), "hour")
+
+
 def _is_same(own: Field, found: Field | None) -> bool:
     return found is not None and (own.kind, own.name != "text") == (found.kind, True)
 
@@ -193,7 +227,7 @@ def _of_numbers(name: str, numbers: Sequence[float], is_file: bool) -> Guess:
         return Guess(replace(plain, role=_role_of(name, ("id", "amount"))))
     if distinct <= {0.0, 1.0} and len(numbers) >= 2:
         return Guess(Field(name, "flag"), "0 and 1 are no and yes")
-    if len(numbers) >= _ENOUGH and len(distinct) > 2 and _rises(numbers):
+    if len(numbers) >= _ENOUGH and len(distinct) > 2 and all(a <= b for a, b in pairwise(numbers)):
         if found := _of_epoch(name, lowest, highest):
             return found
         return Guess(replace(plain, role="ignored"), "a clock: it rises with the rows")
@@ -223,10 +257,6 @@ def _of_epoch(name: str, lowest: float, highest: float) -> Guess | None:
             field = Field(name, "time", epoch=epoch, parts=_PARTS)
             return Guess(field, f"{unit} since 1970")
     return None
-
-
-def _rises(numbers: Sequence[float]) -> bool:
-    return all(a <= b for a, b in pairwise(numbers))
 
 
 _PARTS: Final[tuple[Part, ...]] = ("hour", "weekday")

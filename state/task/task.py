@@ -144,7 +144,11 @@ class Task:
         """
         if not self.hidden:
             return ()
-        times = (one.name for one in self.fields if _is_any_named(one.part_names, self.hidden))
+        times = (
+            one.name
+            for one in self.fields
+            if any(is_named(part, name) for part in one.part_names for name in self.hidden)
+        )
         names = dict.fromkeys([*self.hidden, *times])
         telling = names.keys() - {one.name for one in self.fields if one.role == "entity"}
         return (*names, *(one.name for one in self.derived if not telling.isdisjoint(one.of)))
@@ -297,10 +301,6 @@ class Task:
     def from_text(cls, text: str, where: str = "task") -> "Task":
         """The task that a text in JSON says."""
         return cls.from_json(read_json(text, where), where)
-
-
-def _is_any_named(paths: Iterable[str], names: Iterable[str]) -> bool:
-    return any(is_named(path, name) for path in paths for name in names)
 
 
 @lru_cache(maxsize=8192)

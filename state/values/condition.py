@@ -159,7 +159,7 @@ class Condition:
             raise InvalidCondition(
                 f"a condition has 1 to {MAX_COMPARISONS} comparisons, not {len(self.comparisons)}"
             )
-        if self.verdict != DECLINE and asks_for_words(self):
+        if self.verdict != DECLINE and any(test.op == MENTIONS for test in self.comparisons):
             raise InvalidCondition(
                 "whoever pays writes the text: what it mentions can only DECLINE"
             )
@@ -266,11 +266,6 @@ def stated_condition(text: str) -> Condition | None:
 def is_meant_as_condition(text: str) -> bool:
     """Whether a text opens like a condition, readable or not."""
     return bool(OPENING.match(text))
-
-
-def asks_for_words(condition: Condition) -> bool:
-    """Whether it tests what a text mentions."""
-    return any(test.op == MENTIONS for test in condition.comparisons)
 
 
 def _is_equal(left: Scalar, right: Scalar) -> bool:

@@ -12,8 +12,8 @@ from ledger_cases import NODE
 from acegraph.graph import TrainingPipeline, create_ace_graph
 from acegraph.state import BulletPlaybook, InvalidSettings, erase, verify
 from acegraph.state.database.tables import sightings
-from acegraph.state.task.derived import derived_of
 from acegraph.state.task.field import Field
+from acegraph.state.task.guess import derived_of
 from acegraph.state.task.task import Task
 
 DECLARED = Task(

@@ -16,8 +16,8 @@ from postgres import Server, running_server
 from processes import PROCESSES
 
 from acegraph.state import BulletPlaybook, verify
-from acegraph.state.task.derived import derived_of
 from acegraph.state.task.field import Field
+from acegraph.state.task.guess import derived_of
 from acegraph.state.task.task import Task
 
 _WORKERS = 3

@@ -17,7 +17,7 @@ from acegraph.graph.cli.console import (
     shown,
 )
 from acegraph.graph.cli.printing import in_words, progress_bar, tell, usage_in_words, warn
-from acegraph.state import AceContext, AceError, AceInput, InvalidSettings, Transaction
+from acegraph.state import AceContext, AceError, InvalidSettings, Transaction
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -59,6 +59,7 @@ def decide(
         learn: Move counters and learn from a mistake.
     """
     from acegraph.graph.build import create_ace_graph
+    from acegraph.state import AceInput
 
     announce_models(model)
     context = AceContext(agent_model=model).with_changes(mode=mode, learn=learn and None)

@@ -23,7 +23,7 @@ from acegraph.state.database.encoding import file_of
 if TYPE_CHECKING:
     from acegraph.graph.data.explain import FileReport
     from acegraph.graph.data.files import Dataset
-    from acegraph.state.maintenance.label_coverage import Coverage
+    from acegraph.state.playbook.decision_index import Coverage
 
 
 def read(
@@ -167,8 +167,7 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
         days: How many days to look back.
     """
     from acegraph.graph.operations.monitoring.watch import watch
-    from acegraph.state.maintenance.label_coverage import label_coverage
-    from acegraph.state.playbook.decision_index import DecisionIndex
+    from acegraph.state.playbook.decision_index import DecisionIndex, label_coverage
 
     with lasting(must_exist=True) as book:
         found = watch(book, days=days)

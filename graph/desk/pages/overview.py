@@ -9,8 +9,8 @@ from starlette.responses import Response
 from acegraph.graph.desk.desk import Audit, Desk, Page
 from acegraph.graph.desk.figures import Curve, course, outcome
 from acegraph.graph.desk.visit import Visit
-from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.maintenance.verify import verify
+from acegraph.state.playbook.decision_index import label_coverage
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.times import now
 

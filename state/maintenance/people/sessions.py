@@ -43,7 +43,7 @@ def begin_session(database: Database, user: User, *, is_local: bool = False) -> 
                 forget(database, _KEY + key)
         login = find_login(database, user.name)
         # With the hash of the secret the session ends when the secret changes.
-        of = {"role": user.role} if is_local else {"secret": login and login[1]}
+        of = {"role": user.role} if is_local else {"secret": login and login.hash}
         keep(database, _key(token), {"name": user.name, "began": at, "used": at, **of})
     return Session(token, user)
 
@@ -56,9 +56,9 @@ def find_session(database: Database, token: str) -> Session | None:
     role = one.get("role")
     if role is None:
         login = find_login(database, one["name"])
-        if login is None or login[1] != one.get("secret"):
+        if login is None or login.hash != one.get("secret"):
             return None
-        role = login[0].role
+        role = login.role
     if at - one["used"] > _NOTED_SECONDS:
         with database.writing():
             if kept_value(database, _key(token)) is not None:  # not ended meanwhile

@@ -9,7 +9,7 @@ import re
 import secrets
 from dataclasses import dataclass
 from hashlib import scrypt, sha256
-from typing import Final, Literal, TypeVar, get_args
+from typing import Final, Literal, get_args
 
 import sqlalchemy as sa
 
@@ -19,9 +19,9 @@ from acegraph.state.errors import InvalidInput
 
 Role = Literal["viewer", "analyst", "approver", "administrator"]
 """Each role may do what the roles before it may."""
-_Statement = TypeVar("_Statement", sa.Select[tuple[str, ...]], sa.Update, sa.Delete)
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_name: Final = tables.users.c.name
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
 _MADE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 """A secret that was made; in schema 4 a program could also choose one."""
@@ -52,7 +52,7 @@ def add_user(database: Database, name: str, role: Role) -> str:
     secret = secrets.token_urlsafe(32)
     login = {"name": name, "role": role, "hash": _hash(secret), "salt": None}
     with database.writing() as writer:
-        writer.connection.execute(_is_named(tables.users.delete(), name))
+        writer.connection.execute(tables.users.delete().where(_name == name))
         writer.connection.execute(tables.users.insert(), [login])
     return secret
 
@@ -60,7 +60,7 @@ def add_user(database: Database, name: str, role: Role) -> str:
 def remove_user(database: Database, name: str) -> None:
     """Remove a user."""
     with database.writing() as writer:
-        if writer.connection.execute(_is_named(tables.users.delete(), name)).rowcount:
+        if writer.connection.execute(tables.users.delete().where(_name == name)).rowcount:
             return
     raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users' shows all")
 
@@ -68,40 +68,27 @@ def remove_user(database: Database, name: str) -> None:
 def users(database: Database) -> list[User]:
     """All users, by name."""
     with database.reading() as connection:
-        rows = connection.execute(sa.select(tables.users).order_by(tables.users.c.name))
-        return [_user(row) for row in rows]
+        rows = connection.execute(sa.select(tables.users).order_by(_name))
+        return [User(row.name, row.role) for row in rows]
 
 
-def find_login(database: Database, name: str) -> tuple[User, str] | None:
-    """A user by name, and the hash of the user's secret."""
-    row = _row(database, name)
-    return (_user(row), row.hash) if row else None
+def find_login(database: Database, name: str) -> sa.Row[tuple[str, ...]] | None:
+    """The row of a user: `name`, `role`, and the `hash` of the secret."""
+    if not NAME.fullmatch(name):
+        return None
+    with database.reading() as connection:
+        return connection.execute(sa.select(tables.users).where(_name == name)).first()
 
 
 def check_user(database: Database, name: str, secret: str) -> User | None:
     """The user of a name and a secret; None if they do not belong together."""
-    row = _row(database, name)
+    row = find_login(database, name)
     if row is None or not hmac.compare_digest(_hash(secret, row.salt), row.hash):
         return None
     if row.salt and _MADE.fullmatch(secret):
         with database.writing() as writer:
-            update = _is_named(tables.users.update(), name).where(tables.users.c.hash == row.hash)
+            update = tables.users.update().where(_name == name, tables.users.c.hash == row.hash)
             writer.connection.execute(update.values(hash=_hash(secret), salt=None))
-    return _user(row)
-
-
-def _row(database: Database, name: str) -> sa.Row[tuple[str, ...]] | None:
-    if not NAME.fullmatch(name):
-        return None
-    with database.reading() as connection:
-        return connection.execute(_is_named(sa.select(tables.users), name)).first()
-
-
-def _is_named(statement: _Statement, name: str) -> _Statement:
-    return statement.where(tables.users.c.name == name)
-
-
-def _user(row: sa.Row[tuple[str, ...]]) -> User:
     return User(row.name, row.role)
 
 

@@ -22,8 +22,7 @@ from acegraph.state import (
     InvalidInput,
     verify,
 )
-from acegraph.state.maintenance.label_coverage import label_coverage
-from acegraph.state.playbook.decision_index import DecisionIndex
+from acegraph.state.playbook.decision_index import DecisionIndex, label_coverage
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.task.policy import Policy
 from acegraph.state.values.costs import CostMatrix

@@ -12,9 +12,8 @@ from acegraph.graph import create_ace_graph, feedback, feedback_many
 from acegraph.graph.cli.main import app
 from acegraph.nodes.agent.exploration import in_explored_share
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, Label, verify
-from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.maintenance.people.review_queue import waiting
-from acegraph.state.playbook.decision_index import DecisionIndex
+from acegraph.state.playbook.decision_index import DecisionIndex, label_coverage
 
 ASSUMED = "no_chargeback"
 
