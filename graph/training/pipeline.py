@@ -235,7 +235,7 @@ class TrainingPipeline:
         decided, failures = self._decide(self.playbook, context, still_open, what, spent)
         results |= decided
         reasons = Counter(filter(None, (result.get("undecided") for result in decided.values())))
-        run, verdicts, whole = Run(), Counter[str](), spent.whole()
+        run, verdicts = Run(), Counter[str]()
         for item, case_id in cases:
             if result := results.get(case_id):
                 run.add(item["answer"], result["decision"], result["risk_score"])
@@ -250,10 +250,10 @@ class TrainingPipeline:
             bullets_added=len(self.playbook) - bullets,
             bullets_active=len(self.playbook.get_bullets_for_node(self.context.node)),
             run=run,
-            calls=whole.total.calls,
-            tokens=whole.total.tokens,
-            cost=self.prices.cost(whole.by_model),
-            usage=spent.to_json(),
+            calls=spent.total.calls,
+            tokens=spent.total.tokens,
+            cost=self.prices.cost(spent.by_model),
+            usage=spent.by_node(),
             stopped=failures.stop or self._why_stopped(results, wanted),
             failure=reasons.most_common(1)[0][0] if reasons else "",
             failed=bool(failures.stop or (decided and failures.cases == len(decided))),
@@ -307,7 +307,7 @@ class TrainingPipeline:
                 for (_, case_id), answer in zip(some, answers, strict=False):
                     if isinstance(answer, AceError):
                         raise answer
-                    spent.add(answer["usage"])
+                    spent.add_decision(answer["usage"])
                     if answer["decision"] != UNDECIDED or not self.budget.spent:
                         results[case_id] = answer
                         failures.note(answer)

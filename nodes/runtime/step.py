@@ -14,7 +14,6 @@ from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.runtime.telemetry import (
     attributes_of,
     node_span,
-    note_decision,
     trace_metadata,
 )
 from acegraph.nodes.runtime.usage import Meter, metered
@@ -62,14 +61,11 @@ class Step(Runnable[AceState, Update]):
         try:
             with node_span(self.step) as span:
                 update = await self.run_alone(state, wait)
-                after: AceState = {**state, **update}
                 if span is not None:
-                    span.set_attributes(attributes_of(after))
+                    span.set_attributes(attributes_of({**state, **update}))
         finally:
             if token is not None:
                 var_child_runnable_config.reset(token)
-        if self.step == "judge":
-            note_decision(after)
         return update
 
     async def run_alone(self, state: AceState, wait: Wait) -> Update:

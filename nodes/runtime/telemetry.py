@@ -1,4 +1,4 @@
-"""OpenTelemetry for whoever uses it: a span for each node and each decision, and counts.
+"""OpenTelemetry for whoever uses it: a span for each node, or for a decision of many.
 
 Nothing is imported here: a process that records telemetry has imported `opentelemetry`. Spans name
 ids, settings and verdicts, never a transaction.
@@ -6,8 +6,7 @@ ids, settings and verdicts, never a transaction.
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import ModuleType
 from typing import Any, Final
 
@@ -16,28 +15,18 @@ from acegraph.state import AceState
 _NAME: Final = "ace"
 
 
-@cache
-def _tracer(trace: ModuleType) -> Any:
-    return trace.get_tracer(_NAME)
-
-
-@cache
-def _counter(metrics: ModuleType) -> Any:
-    """The counter of decisions, made once: OpenTelemetry keeps each that is made."""
-    meter = metrics.get_meter(_NAME)
-    return meter.create_counter(f"{_NAME}.decisions", description="Decisions given.")
+def node_span(step: str) -> AbstractContextManager[Any]:
+    """A span around the body of a node; None where nobody records."""
+    trace = sys.modules.get("opentelemetry.trace")
+    return nullcontext() if trace is None else _span(trace, step)
 
 
 @contextmanager
-def node_span(step: str) -> Iterator[Any]:
-    """A span around the body of a node; None where nobody records."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        yield None
-        return
+def _span(trace: ModuleType, step: str) -> Iterator[Any]:
     # The text of an exception may repeat what it was given: only its kind is told.
     quiet = {"record_exception": False, "set_status_on_exception": False}
-    with _tracer(trace).start_as_current_span(f"{_NAME}.{step}", **quiet) as span:
+    tracer = trace.get_tracer(_NAME)
+    with tracer.start_as_current_span(f"{_NAME}.{step}", **quiet) as span:
         try:
             yield span
         except Exception as error:
@@ -45,18 +34,11 @@ def node_span(step: str) -> Iterator[Any]:
             raise
 
 
-def note_decision(state: AceState, began: int | None = None) -> None:
-    """Count a decision; with a beginning, in nanoseconds, it gets a span of its own."""
-    trace = sys.modules.get("opentelemetry.trace")
-    metrics = sys.modules.get("opentelemetry.metrics")
-    if trace is None and metrics is None:
-        return
-    said = attributes_of(state)
-    if trace is not None and began is not None:
-        _tracer(trace).start_span(f"{_NAME}.decision", attributes=said, start_time=began).end()
-    if metrics is not None:
-        names = ("decision", "ace_mode", "playbook_version")
-        _counter(metrics).add(1, {name: said[name] for name in names})
+def note_decision(state: AceState, began: int) -> None:
+    """Give a decision a span of its own; it began so many nanoseconds after 1970."""
+    if trace := sys.modules.get("opentelemetry.trace"):
+        tracer, said = trace.get_tracer(_NAME), attributes_of(state)
+        tracer.start_span(f"{_NAME}.decision", attributes=said, start_time=began).end()
 
 
 def trace_metadata(state: AceState) -> dict[str, object]:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from acegraph.state.run.schema import UsageByNode
 
 _TOKENS_PER_PRICE: Final = 1_000_000
-"""Prices are per million tokens, as providers state them."""
 _COUNTING: Final = RLock()
 
 
@@ -52,12 +51,6 @@ class Meter:
         with _COUNTING:
             before = self.by_model.get(model, Usage())
             self.by_model[model] = Usage(*map(sum, zip(before, usage, strict=True)))
-
-    def absorb(self, other: "Meter") -> None:
-        """Add the usage and the notes of another meter."""
-        for model, usage in other.by_model.items():
-            self.add(model, usage)
-        self.notes += [note for note in other.notes if note not in self.notes]
 
     def to_json(self) -> dict[str, dict[str, int]]:
         """The usage by model, as it is written in the state of a run."""
@@ -142,29 +135,23 @@ def token_count(value: object) -> int:
     return value if type(value) is int and 0 < value < 2**40 else 0
 
 
-class Spending:
-    """The usage of many decisions, by node; each decision adds the `usage` of its state."""
+class Spending(Meter):
+    """The usage of many decisions, also by node."""
 
     def __init__(self) -> None:
-        self.by_node: dict[str, Meter] = {}
+        super().__init__()
+        self._by_node: dict[str, Meter] = {}
 
-    def add(self, usage: "UsageByNode") -> None:
-        """Add the usage of one decision."""
+    def add_decision(self, usage: "UsageByNode") -> None:
+        """Add the `usage` of the state of one decision."""
         for node, by_model in usage.items():
-            meter = self.by_node.setdefault(node, Meter())
             for model, used in by_model.items():
-                meter.add(model, Usage(**used))
+                self.add(model, Usage(**used))
+                self._by_node.setdefault(node, Meter()).add(model, Usage(**used))
 
-    def whole(self) -> Meter:
-        """The usage of all nodes."""
-        whole = Meter()
-        for meter in self.by_node.values():
-            whole.absorb(meter)
-        return whole
-
-    def to_json(self) -> "UsageByNode":
+    def by_node(self) -> "UsageByNode":
         """The usage by node and model."""
-        return {node: meter.to_json() for node, meter in self.by_node.items()}
+        return {node: meter.to_json() for node, meter in self._by_node.items()}
 
 
 class Prices(NamedTuple):
@@ -182,8 +169,10 @@ class Prices(NamedTuple):
         if isinstance(prices, Prices):
             return prices
         try:
-            read = json.loads(_as_json(prices)) if isinstance(prices, str) else prices or {}
-            return cls({m: (float(sent), float(got)) for m, (sent, got) in read.items()})
+            if isinstance(prices, str):
+                is_json = prices.lstrip().startswith("{")
+                prices = json.loads(prices if is_json else Path(prices).read_text())
+            return cls({m: (float(sent), float(got)) for m, (sent, got) in (prices or {}).items()})
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise InvalidSettings(
                 f'prices are {{"MODEL": [per million sent, per million received]}}: {error}'
@@ -199,10 +188,6 @@ class Prices(NamedTuple):
             / _TOKENS_PER_PRICE
             for m, u in used.items()
         )
-
-
-def _as_json(text: str) -> str:
-    return text if text.lstrip().startswith("{") else Path(text).read_text()
 
 
 def in_words(by_model: Mapping[str, Usage], prices: Prices) -> list[str]:
