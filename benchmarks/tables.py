@@ -259,7 +259,7 @@ from acegraph.graph.tables.labelled import LabelledTable
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import BulletPlaybook
 table = LabelledTable.open(Path({file!r}), FileLayout(None, "is_fraud"))
-report = TrainingPipeline(BulletPlaybook({book!r})).train_table(table, table.draw())
+report = TrainingPipeline(BulletPlaybook({book!r})).train_table(table.draw())
 print(json.dumps([time.process_time(), peak_mb(), report.bullets_active]))
 """
 COMMAND = """

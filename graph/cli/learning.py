@@ -132,7 +132,6 @@ class _Taken:
     items: "list[Item]"
     """Its rows that count, all or some that were drawn."""
     mature_days: float
-    table: "LabelledTable | None" = None
     drawn: "DrawnRows | None" = None
     """What was drawn of a large table."""
 
@@ -145,8 +144,8 @@ class _Taken:
         return bool(self.dataset.task and self.dataset.task.derived)
 
     def learned_by(self, pipeline: "TrainingPipeline", *, online: bool) -> "TrainingReport":
-        if self.table and self.drawn:
-            return pipeline.train_table(self.table, self.drawn, self.mature_days)
+        if self.drawn:
+            return pipeline.train_table(self.drawn, self.mature_days)
         train = pipeline.train_online if online else pipeline.train_offline
         return train(self.items, self.dataset.task)
 
@@ -166,7 +165,7 @@ def _taken_in(file: Path, columns: Columns, context: AceContext, *, online: bool
     if days and not drawn:
         items = mature_rows(items, days)
         warn(f"{len(dataset.items) - len(items)} honest rows of the last {days:g} days left out")
-    return _Taken(file, dataset, items, days, table, drawn)
+    return _Taken(file, dataset, items, days, drawn)
 
 
 def _known(node: str) -> "tuple[dict[int, Verdict], Policy]":
@@ -200,7 +199,7 @@ def _large_table(
         raise InvalidSettings(f"of Parquet only some rows are taken in, and {why}")
     if rows < LARGE and not is_parquet:
         return None
-    how = f"all taken in, slowly: {why}" if why else "drawn from to seek rules, proved on all"
+    how = f"all taken in, slowly: {why}" if why else "drawn from, equally by label"
     typer.echo(f"about {rows:,} rows are {how}", err=True)
     return None if why else table
 

@@ -40,7 +40,7 @@ from acegraph.state.values.bullet import Source
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
-    from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
+    from acegraph.graph.tables.labelled import DrawnRows
 
 logger = logging.getLogger(__name__)
 LabelledCases = Iterable[Mapping[str, object] | Example]
@@ -102,13 +102,10 @@ class TrainingPipeline:
         ids = [case.id for case in past]
         return replace(self._train(items, ids, "learning offline", context), columns=said)
 
-    def train_table(
-        self, table: "LabelledTable", drawn: "DrawnRows", mature_days: float | None = None
-    ) -> TrainingReport:
-        """Turn a whole labelled table into bullets of source `offline`, from rows drawn of it.
+    def train_table(self, drawn: "DrawnRows", mature_days: float | None = None) -> TrainingReport:
+        """Turn rows that were drawn of a large labelled table into bullets of source `offline`.
 
-        Rules are sought on the drawn rows, and proved and fitted on all. Honest rows of the last
-        `mature_days` do not count.
+        Honest rows of the last `mature_days` do not count.
         """
         from acegraph.graph.training.whole_tables import TableLearning  # wants pyarrow
 
@@ -116,7 +113,7 @@ class TrainingPipeline:
             raise InvalidSettings(f"{why}: learn row by row")
         _, said = self._task(drawn.dataset.items, drawn.dataset.task)
         context = self.context.with_changes(source="offline", learn_as="offline")
-        history = TableLearning(table, drawn, self.playbook, context, mature_days, self._progress)
+        history = TableLearning(drawn, self.playbook, context, mature_days)
         return self._learn(history, context, said)
 
     def _learn(self, history: History, context: AceContext, said: str) -> TrainingReport:

@@ -169,10 +169,8 @@ class Prices(NamedTuple):
         if isinstance(prices, Prices):
             return prices
         try:
-            if isinstance(prices, str):
-                is_json = prices.lstrip().startswith("{")
-                prices = json.loads(prices if is_json else Path(prices).read_text())
-            return cls({m: (float(sent), float(got)) for m, (sent, got) in (prices or {}).items()})
+            read = json.loads(_as_json(prices)) if isinstance(prices, str) else prices or {}
+            return cls({m: (float(sent), float(got)) for m, (sent, got) in read.items()})
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise InvalidSettings(
                 f'prices are {{"MODEL": [per million sent, per million received]}}: {error}'
@@ -188,6 +186,10 @@ class Prices(NamedTuple):
             / _TOKENS_PER_PRICE
             for m, u in used.items()
         )
+
+
+def _as_json(text: str) -> str:
+    return text if text.lstrip().startswith("{") else Path(text).read_text()
 
 
 def in_words(by_model: Mapping[str, Usage], prices: Prices) -> list[str]:

@@ -1,7 +1,6 @@
-"""A whole table teaches what its rows would: rules sought on drawn rows, proved on all of them."""
+"""A whole table teaches what its rows would: from rows that are drawn."""
 
 import io
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,28 +10,17 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import from_json, run
 
-from acegraph.graph.data.files import FileLayout, Item, read_dataset
+from acegraph.graph.data.files import FileLayout
+from acegraph.graph.data.splits import days_of
 from acegraph.graph.data.synthetic import write_sample
-from acegraph.graph.tables.labelled import LabelledTable, Which
+from acegraph.graph.tables.labelled import LabelledTable
 from acegraph.graph.tables.score import score
-from acegraph.graph.training.known_rows import as_case
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.graph.training.whole_tables import TableLearning
-from acegraph.nodes.evidence.backtest import backtest
-from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import AceContext, BulletPlaybook, Condition
-from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.values.cases import CaseTable
+from acegraph.state import AceContext, BulletPlaybook
 
 NODE = "fraud_detection"
 LAYOUT = FileLayout(None, "is_fraud", declared={"customer": "customer"})
-RULES = (
-    "DECLINE when amount >= 60 and account_age_days < 90 and verified is false",
-    'DECLINE when merchant_category is "crypto"',
-    "APPROVE when time.hour >= 8 and amount is known",
-    "DECLINE when merchant_rating is missing",
-)
 
 
 @pytest.fixture(scope="module")
@@ -51,38 +39,15 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def read(file: Path) -> tuple[list[Item], CaseTable]:
-    """The rows of the file, as items and as cases."""
-    dataset = read_dataset(file, LAYOUT)
-    task = dataset.task or CARD_PAYMENTS
-    cases = CaseTable(replace(as_case(item, task), id=item["id"]) for item in dataset.items)
-    cases.task = task
-    return dataset.items, cases
-
-
-def test_counted_rows_say_of_a_rule_what_the_rows_say(file: Path) -> None:
-    _, cases = read(file)
-    rules = [Condition.parse(rule) for rule in RULES]
-    table = LabelledTable.open(file, LAYOUT)
-    counted = table.count(cases, rules, Which(drawn={case.id for case in cases})).cases
-    assert len(counted) < len(cases)
-    assert case_shares(cases).min() < 1  # some customers have too many rows
-    for rule in rules:
-        by_rows = backtest(rule, cases, log_odds_over(cases, ())).to_json()
-        by_groups = backtest(rule, counted, log_odds_over(counted, ())).to_json()
-        assert by_groups == pytest.approx(by_rows), rule.render()
-
-
-def test_rows_that_do_not_count_are_left_out(file: Path) -> None:
-    items, cases = read(file)
-    table, drawn = LabelledTable.open(file, LAYOUT), frozenset(case.id for case in cases)
-    newer = table.count(cases, [], Which(since=600, drawn=drawn))
-    assert newer.rows.sum() == 400
-    days = sorted(item["time"] for item in items)
-    last = (np.datetime64(days[499]) - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
-    mature = table.count(cases, [], Which(time="time", last_day=float(last), drawn=drawn))
-    assert mature.young == sum(i["answer"] == "APPROVE" and i["time"] > days[499] for i in items)
-    assert mature.rows.sum() == 1_000 - mature.young
+def test_honest_rows_of_the_last_days_do_not_count(file: Path) -> None:
+    drawn = LabelledTable.open(file, LAYOUT).draw()
+    items = drawn.dataset.items
+    last = max(days_of(item["time"]) or 0 for item in items) - 20
+    young = sum(i["answer"] == "APPROVE" and (days_of(i["time"]) or 0) > last for i in items)
+    book = BulletPlaybook()
+    report = TrainingPipeline(book).train_table(drawn, mature_days=20)
+    assert young > 20
+    assert (report.cases, report.evidence) == (1_000 - young, 1_000 - young)
 
 
 def test_a_whole_table_teaches_as_much_as_its_rows_and_only_once(
@@ -93,14 +58,14 @@ def test_a_whole_table_teaches_as_much_as_its_rows_and_only_once(
     rows = pyarrow.csv.read_csv(fresh)
     fraud = rows["is_fraud"].to_numpy() == 1
     book, table = BulletPlaybook(), LabelledTable.open(file, LAYOUT)
-    report = TrainingPipeline(book).train_table(table, table.draw())
+    report = TrainingPipeline(book).train_table(table.draw())
     assert (report.cases, report.evidence, report.frauds) == (1_000, 1_000, 300)
     assert report.held_out["caught"] > 0.6 * 300
     declined = np.array(score(book, rows)["decision"].to_pylist()) == "DECLINE"
     assert (declined[fraud].mean() + (~declined)[~fraud].mean()) / 2 > 0.8
     assert report.mistakes < 250
     version = book.version
-    again = TrainingPipeline(book).train_table(table, table.draw())
+    again = TrainingPipeline(book).train_table(table.draw())
     assert (again.repeated, book.version, again.evidence) == (1_000, version, 1_000)
 
 
@@ -112,7 +77,7 @@ def test_shuffled_labels_teach_nothing(file: Path, tmp_path: Path) -> None:
     pq.write_table(table.set_column(place, "is_fraud", [labels]), shuffled)
     done = run(tmp_path, "train", shuffled.name, "--label", "is_fraud", "--json")
     assert from_json(done)["bullets_active"] == 0
-    assert "proved on all" in done.stderr
+    assert "drawn from" in done.stderr
 
 
 def test_parquet_is_refused_where_all_rows_must_be_taken_in(file: Path, tmp_path: Path) -> None:
@@ -164,7 +129,7 @@ def test_a_row_with_another_label_is_drawn_from_a_large_table(tmp_path: Path) ->
     def remembered() -> tuple[int, int]:
         table = LabelledTable.open(file, layout)
         drawn = table.draw(known=book.labels_of_tables(NODE))
-        learning = TableLearning(table, drawn, book, AceContext())
+        learning = TableLearning(drawn, book, AceContext())
         return learning.remember()
 
     assert remembered()[1] == 0
