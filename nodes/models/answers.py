@@ -43,15 +43,15 @@ def has_duplicate_keys(text: str | bytes) -> bool:
     return False
 
 
-def checked_answer(
+def check_answer(
     name: str,
     status: int,
     question: Mapping[str, object],
     answer: Mapping[str, object],
     received: bytes,
-) -> bytes:
-    """The body of an answer, with vectors in the order of their texts, or `ModelAnswerInvalid`."""
-    fault, body = "", received
+) -> None:
+    """Raise `ModelAnswerInvalid` unless this is the one answer to the question."""
+    fault = ""
     if status != 200:
         fault = f"the answer has HTTP status {status}, not 200"
     elif has_duplicate_keys(received):
@@ -61,10 +61,9 @@ def checked_answer(
     elif "messages" in question:
         fault = _fault_of_completion(answer)
     elif "input" in question:
-        fault, body = _in_order(question["input"], answer)
+        fault = _fault_of_vectors(question["input"], answer)
     if fault:
         raise ModelAnswerInvalid(f"{name}: {fault}")
-    return body
 
 
 def _fault_of_completion(answer: Mapping[str, object]) -> str:
@@ -90,28 +89,20 @@ def _fault_of_completion(answer: Mapping[str, object]) -> str:
     return ""
 
 
-def _in_order(texts: object, answer: Mapping[str, object]) -> tuple[str, bytes]:
-    """What is wrong with vectors, in words, and the vectors in the order of their texts.
-
-    LangChain relies on the order.
-    """
+def _fault_of_vectors(texts: object, answer: Mapping[str, object]) -> str:
+    """What is wrong with vectors, in words; LangChain relies on their order."""
     data = answer.get("data")
     expected = len(texts) if isinstance(texts, list) else 1
     if not isinstance(data, list) or len(data) != expected:
         found = f"{len(data)} vectors" if isinstance(data, list) else "no vectors"
-        return f"the answer has {found} for {expected} texts", b""
+        return f"the answer has {found} for {expected} texts"
     entries = [as_mapping(entry) for entry in data]
-    if expected == 1:
-        entries = [{"index": 0, **entries[0]}]
-    ordered = {entry.get("index"): entry for entry in entries if type(entry.get("index")) is int}
-    if ordered.keys() != set(range(expected)):
-        return "the vectors are not numbered, so their order is not known", b""
-    vectors = [ordered[place].get("embedding") for place in range(expected)]
-    if not all(map(_is_vector, vectors)):
-        return "the answer has vectors that are not numbers", b""
-    embeddings = [{"object": "embedding", "embedding": v} for v in vectors]
-    named = {"object": "list", "model": "", "usage": answer.get("usage")}
-    return "", json.dumps({**named, "data": embeddings}).encode()
+    places = enumerate(entry.get("index") for entry in entries)
+    if expected > 1 and not all(type(found) is int and found == at for at, found in places):
+        return "the vectors are not numbered in order"
+    if not all(_is_vector(entry.get("embedding")) for entry in entries):
+        return "the answer has vectors that are not numbers"
+    return ""
 
 
 def _is_vector(value: object) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import openai
 
-from acegraph.nodes.models.answers import as_mapping, checked_answer, size_limit
+from acegraph.nodes.models.answers import as_mapping, check_answer, size_limit
 from acegraph.nodes.models.recordings import Recording
 from acegraph.nodes.runtime import usage
 from acegraph.state import ModelUnavailable
@@ -67,11 +67,11 @@ class Client(openai.DefaultAsyncHttpxClient):
         usage.end_call(name, used.get("prompt_tokens"), used.get("completion_tokens"))
         if response.status_code >= 300:
             return _failed(response, answer, name)
-        checked = checked_answer(name, response.status_code, question, answer, response.content)
+        check_answer(name, response.status_code, question, answer, response.content)
         if self._recording and recorded is None:
-            self._recording.note(path, request.content, checked)
+            self._recording.note(path, request.content, response.content)
         headers = {"content-type": "application/json"}
-        return httpx.Response(200, headers=headers, content=checked, request=request)
+        return httpx.Response(200, headers=headers, content=response.content, request=request)
 
     async def _fetched(
         self, request: httpx.Request, limit: int, options: Mapping[str, Any], name: str

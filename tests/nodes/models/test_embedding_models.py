@@ -78,7 +78,7 @@ def test_vectors_without_numbers_are_refused_and_spoil_nothing(
     assert [b["id"] for b in run_once(graph, NEAR)["bullets"]] == [prose]
 
 
-def test_vectors_out_of_order_find_their_texts(
+def test_vectors_out_of_order_are_refused(
     server: OpenAIServer, playbook: BulletPlaybook
 ) -> None:
     def backwards(body: Body) -> Response:
@@ -87,11 +87,13 @@ def test_vectors_out_of_order_find_their_texts(
         said = json.loads(answer.content)
         return replace(answer, content=json.dumps({**said, "data": said["data"][::-1]}).encode())
 
-    prose = playbook.add_bullet(PROSE, NODE)
-    playbook.add_bullet("gift cards for a stranger", NODE)
+    for text in (PROSE, "gift cards for a stranger"):
+        playbook.add_bullet(text, NODE)
+    server.on("DecisionForm", filled(**DENIAL))
     server.on("embeddings", backwards)
-    bullets, _ = HybridSelector().select_bullets(f"{PROSE} again", NODE, playbook)
-    assert [b.id for b in bullets] == [prose]
+    found = run_once(create_ace_graph(playbook=playbook), NEAR)
+    assert found["warnings"][0].endswith("the vectors are not numbered in order")
+    assert found["bullets"] == []
 
 
 def test_another_model_embeds_the_bullets_at_first_use(
