@@ -237,8 +237,8 @@ def dated_stream(n: int, days: float = 60) -> list[Item]:
         moment = np.datetime64("2026-01-01T00:00:00") + np.timedelta64(
             int(i * days * 86400 / n), "s"
         )
-        fields = {**example.fields, "at": str(moment)}
-        dated.append({"id": example.id, "query": fields, "answer": example.answer})
+        query, answer = dict(example.fields), example.answer
+        dated.append({"id": example.id, "query": query, "answer": answer, "time": str(moment)})
     return dated
 
 

@@ -173,7 +173,7 @@ def run_one(
         runs += [(rival, run, {}) for rival, run in rivals.items()]
     records: list[tuple[Key, Record]] = []
     for learner, run, facts in runs:
-        figures = {"balanced_accuracy": round(balanced_accuracy(run), 4), **facts}
+        figures = {"balanced_accuracy": round(float(balanced_accuracy(run)), 4), **facts}
         bits = {"fraud": packed(run.fraud), "declined": packed(run.declined)}
         records.append(((name, n, seed, learner), {**figures, **bits}))
     return records
