@@ -17,7 +17,7 @@ from acegraph.graph.cli.console import (
     shown,
     signed,
 )
-from acegraph.graph.cli.printing import tell
+from acegraph.graph.cli.printing import facts_in_lines, tell
 from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
@@ -214,9 +214,8 @@ def purge_suspect(
         purged = of(since=since, until=until)
     tell(
         asdict(purged),
-        f"{purged.labels} label(s) taken back; retired: {_listed(purged.bullets)}; "
-        f"restored: {_listed(purged.restored)}; learned without it: {_listed(purged.learned)}",
-        purged.note,
+        f"{purged.labels} label(s) taken back",
+        *facts_in_lines(asdict(purged)),
         f"'acegraph playbook rollback {before}' brings the bullets back" if purged.bullets else "",
     )
 

@@ -1,7 +1,7 @@
 """What the commands print: lines and tables for people, JSON for machines, progress, warnings."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _PAGE: Final = 100
 """The least width of a table in characters; in a narrower one rich would cut figures off."""
+
+_LISTED: Final = 10
+"""So many of a list are printed."""
 
 Shown = RenderableType
 """A line or a table; an empty line is not printed."""
@@ -133,6 +136,27 @@ def tell(facts: object, *shown: Shown) -> None:
             Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(one)
         elif one:
             say(one)
+
+
+def facts_in_lines(facts: Mapping[str, object]) -> Iterator[str]:
+    """What a command tells, for people: a line for each fact that is there."""
+    for name, value in facts.items():
+        if value not in (None, "", (), [], {}):
+            yield f"  {name.replace('_', ' ')}: {written(value)}"
+
+
+def written(value: object) -> str:
+    """A fact on one line; of a long list its beginning.
+
+    >>> written({"shown": ["b1", "b2"], "risk": 0.25})
+    'shown b1, b2, risk 0.25'
+    """
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {written(one)}" for name, one in value.items())
+    if isinstance(value, list | tuple):
+        more = f", and {len(value) - _LISTED:,} more" if len(value) > _LISTED else ""
+        return ", ".join(map(written, value[:_LISTED])) + more
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def print_json(data: object) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from acegraph.graph.cli.console import Model, announce_models, lasting
-from acegraph.graph.cli.printing import progress_bar, tell, usage_in_words, warn
+from acegraph.graph.cli.printing import facts_in_lines, progress_bar, tell, usage_in_words, warn
 from acegraph.state import AceContext, InvalidSettings
 
 
@@ -122,8 +122,6 @@ def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
         )
     tell(
         trial.to_json(),
-        f"{bullet_id} is {trial.status}; {trial.outcome}: {trial.reason}",
-        f"{trial.cases} cases: {trial.gained} right only with it, "
-        f"{trial.lost} only without it; {trial.calls} call(s)",
+        *facts_in_lines(trial.to_json()),
         *usage_in_words(),
     )

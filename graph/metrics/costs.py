@@ -60,6 +60,5 @@ def _over_all(runs: Sequence[Run], measure: Callable[..., Figures], *columns: Co
     """A measure of columns over the cases of all runs, with its interval."""
     if not columns[-1].size or (measure is share and not columns[-1].any()):
         return NO_ESTIMATE
-    with np.errstate(invalid="ignore"):  # a draw may have none of the whole
-        (draws,) = resampled(runs, [partial(measure, *columns)])
-    return of_draws(float(measure(*columns, None)), draws[~np.isnan(draws)])
+    (draws,) = resampled(runs, [partial(measure, *columns)])
+    return of_draws(float(measure(*columns, None)), draws)

@@ -18,6 +18,8 @@ from acegraph.nodes.evidence.backtest import wilson_interval
 
 _DRAWS: Final = 1000
 _RANKING_DRAWS: Final = 200
+_HARDLY: Final = 1e-9
+"""The weight of a run that was not drawn: what only it has is no part of nothing."""
 _AT_ONCE: Final = 5_000_000
 """How many weights are drawn at a time, so that memory stays small."""
 
@@ -126,6 +128,7 @@ def resampled(
     rng = rng or np.random.default_rng(0)
     rows, size = row_numbers(runs)
     picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), count)
+    picked = np.maximum(picked, _HARDLY)
     found = []
     for some in np.array_split(picked, count * size // _AT_ONCE + 1) if figures else ():
         drawn = rng.standard_exponential((len(some), size + 1))

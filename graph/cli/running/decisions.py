@@ -16,7 +16,14 @@ from acegraph.graph.cli.console import (
     playbook_url,
     shown,
 )
-from acegraph.graph.cli.printing import in_words, progress_bar, tell, usage_in_words, warn
+from acegraph.graph.cli.printing import (
+    facts_in_lines,
+    in_words,
+    progress_bar,
+    tell,
+    usage_in_words,
+    warn,
+)
 from acegraph.state import AceContext, AceError, InvalidSettings, Transaction
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
@@ -27,15 +34,6 @@ if TYPE_CHECKING:
 
 _UNDECIDED: Final = 3
 """The exit code of `decide` where there is no decision."""
-_REMARKS: Final = {
-    "replaced": "decision(s) have two different labels here: the last one counts",
-    "waiting": "lesson(s) wait for: acegraph learn",
-    "missing": "declined without a chargeback: no label, the decline hides the answer",
-    "too_young": "honest before their source can know: no label yet, send them again",
-}
-"""What is said of the labels of a file, by the names of the report."""
-_FEW: Final = 5
-"""Unknown decision ids that are named; the others are only counted."""
 
 
 def decide(
@@ -156,16 +154,7 @@ def _label_file(file: Path, source: str, at: str, *, learn: bool) -> None:
         except (AceError, OSError, KeyboardInterrupt):
             warn(f"{taken:,} of {len(labels):,} labels are recorded; run it again to go on")
             raise
-    counts = {what: getattr(report, name) for name, what in _REMARKS.items()}
-    unknown = report.unknown
-    some = ", ".join(unknown[:_FEW]) + (", ..." if len(unknown) > _FEW else "")
-    tell(
-        vars(report),
-        f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
-        f"{len(report.bullets_added)} bullet(s) learned",
-        *(f"{count} {what}" for what, count in counts.items() if count),
-        f"{len(unknown)} unknown decision id(s), left out: {some}" if unknown else "",
-    )
+    tell(vars(report), f"{report.labels} label(s) of {file}", *facts_in_lines(vars(report)))
 
 
 def learn() -> None:
@@ -178,9 +167,4 @@ def learn() -> None:
     announce_models()
     with lasting(must_exist=True) as book, progress_bar() as progress:
         report = learn_waiting(book, progress=progress(None))
-    added = ", ".join(report.bullets_added) or "none"
-    tell(
-        vars(report),
-        f"{report.lessons} lesson(s) learned, {report.failed} failed; bullets: {added}",
-        *usage_in_words(),
-    )
+    tell(vars(report), *facts_in_lines(vars(report)), *usage_in_words())

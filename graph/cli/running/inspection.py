@@ -16,14 +16,13 @@ from acegraph.graph.cli.console import (
     playbook_url,
 )
 from acegraph.graph.cli.files import Columns
-from acegraph.graph.cli.printing import print_json, say, tell
+from acegraph.graph.cli.printing import facts_in_lines, print_json, say, tell
 from acegraph.state import AceContext, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
     from acegraph.graph.data.explain import FileReport
     from acegraph.graph.data.files import Dataset
-    from acegraph.state.playbook.decision_index import Coverage
 
 
 def read(
@@ -179,21 +178,9 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
         f"{found.decisions} decisions in {days:g} days, {found.labels} labels",
         "" if moved else few,
         *(f"  {index:6.2f}  {name}" for name, index in moved),
-        *_labels_in_words(coverage),
+        "labels of all decisions",
+        *facts_in_lines(asdict(coverage)),
         *(f"{alert.kind}: {alert.text}" for alert in found.alerts),
     )
     if found.alerts:
         raise typer.Exit(1)
-
-
-def _labels_in_words(coverage: "Coverage") -> Iterator[str]:
-    """How many labels are missing because of blocks, and what those let through tell."""
-    decided, labelled, pending = coverage.decided, coverage.labelled, coverage.pending
-    yield f"{decided} decision(s): {labelled} labelled, {pending} pending"
-    yield f"{coverage.blocked} label(s) missing because the payment was declined"
-    if coverage.let_through:
-        labelled = coverage.let_through_labelled
-        honest = f"{labelled} labelled, {coverage.let_through_honest} of them honest"
-        if labelled:
-            honest += f": about {coverage.expected_honest:.0f} honest among all would-be declines"
-        yield f"{coverage.let_through} would-be decline(s) let through, {honest}"

@@ -2,6 +2,7 @@
 
 import re
 from contextlib import closing
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -18,7 +19,7 @@ from acegraph.graph.cli.console import (
     signed,
     url_of,
 )
-from acegraph.graph.cli.printing import say, tell
+from acegraph.graph.cli.printing import facts_in_lines, say, tell
 from acegraph.state import InvalidSettings
 from acegraph.state.database.places import shown_url
 
@@ -52,15 +53,9 @@ def replay(decision_id: str) -> None:
 
     with lasting(must_exist=True) as book:
         result = run_replay(book, decision_id)
-    same = "the same bullets came out" if result.is_reproduced else "OTHER bullets came out"
-    tell(
-        result.to_json(),
-        f"{decision_id}: {result.decision} under version {result.playbook_version}",
-        f"  shown then: {', '.join(result.shown) or 'none'}",
-        f"  replayed:   {', '.join(result.replayed) or 'none'}  ({same})",
-        f"  today:      {result.decision_today}, shown {', '.join(result.shown_today) or 'none'}",
-        f"  label:      {result.label or 'not known yet'}",
-    )
+    facts = result.to_json()
+    long = ("funnel", "scores")
+    tell(facts, *facts_in_lines({name: facts[name] for name in facts if name not in long}))
 
 
 def copy(
@@ -116,27 +111,19 @@ def erase(
         before: All decisions made before this time: ISO 8601, or as 90d.
     """
     from acegraph.state import erase as remove
+    from acegraph.state import prune
 
     if before is not None and (decision or entity):
         raise InvalidSettings("--before erases by time alone: leave --decision and --entity")
     with lasting(must_exist=True, dry_run=dry_run) as book:
         if before is not None:
-            from acegraph.state import prune
-
             count = prune(book, _past(before), signed())
-            kept = "the bullets keep their counters"
-            tell({"decisions": count}, f"{count} decision(s) removed from {shown()}; {kept}")
-            return
-        erased = remove(book, decision or (), field_and_value(entity) if entity else None, signed())
-    texts, left = erased.texts, erased.left
-    tell(
-        {"cases": erased.cases, "texts": texts, "left": left},
-        f"{len(erased.cases)} transaction(s) erased from {shown()}; counters and labels stay",
-        f"{texts} other row(s) repeated something of them: cleaned" if texts else "",
-        f"{left} id(s) of decisions or source(s) of labels hold the value, and stay"
-        if left
-        else "",
-    )
+            facts, done = {"decisions": count}, f"{count} decision(s) removed"
+        else:
+            pair = field_and_value(entity) if entity else None
+            erased = remove(book, decision or (), pair, signed())
+            facts, done = asdict(erased), f"{len(erased.cases)} transaction(s) erased"
+    tell(facts, f"{done}; counters of bullets stay", *facts_in_lines(facts))
 
 
 def _past(text: str) -> str:

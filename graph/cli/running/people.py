@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from acegraph.graph.cli.console import Why, alone, lasting, signed, who
-from acegraph.graph.cli.printing import in_words, say, tell
+from acegraph.graph.cli.printing import facts_in_lines, in_words, say, tell, written
 from acegraph.state import AceContext, InvalidSettings
 
 if TYPE_CHECKING:
@@ -170,22 +170,13 @@ def _show_policy(book: "BulletPlaybook", node: str) -> None:
     policy, waits = book.policy(node), waiting_policy(book, node)
     facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
     lines = [f"version {policy.version}" if policy.version else "no policy is set: all is as usual"]
-    for name, value in facts.items():
-        lines.append(f"  {name:<12} {'-' if value is None or value == {} else _words(value)}")
+    lines += facts_in_lines(facts)
     if waits:
-        wanted = ", ".join(f"{name} {_words(value)}" for name, value in waits.content.items())
-        lines.append(
-            f"waits for a second person: {wanted or 'all as usual'} ({waits.by}: {waits.why})"
-        )
+        wanted = written(waits.content) or "all as usual"
+        lines.append(f"waits for a second person: {wanted} ({waits.by}: {waits.why})")
         lines.append("next: acegraph policy --approve --who NAME")
     told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
     tell({**told, "history": book.declarations("policy", node)}, *lines)
-
-
-def _words(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {number:g}" for name, number in value.items())
-    return str(value)
 
 
 def users(

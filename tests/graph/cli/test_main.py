@@ -139,12 +139,12 @@ def test_demo_prints_the_table(tmp_path: Path) -> None:
         (["decide", "pays $1", "--playbook", "sqlite://"], "in a file"),
         (["decide", "pays $1", "--playbook", "sqlite:///no/where.db"], "no folder"),
         (["feedback", "x", "APPROVE", "--playbook", "sqlite:///typo.db"], "no playbook"),
-        (["playbook", "add", "."], "cannot be read"),
+        (["playbook", "add", "."], "Is a directory"),
         (["train", "nowhere.csv"], "no such file"),
         (["compare"], "compare wants FILE"),
         (["compare", "nowhere.json"], "no such file"),
         (["playbook", "list"], "no playbook"),
-        (["playbook", "add", "nowhere.json"], "no such file"),
+        (["playbook", "add", "nowhere.json"], "No such file"),
         (["decide", "pays $1", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
         (["fly"], "No such command 'fly'"),
         (["erase", "--before", "9", "--entity", "a=b"], "by time alone"),
@@ -323,7 +323,7 @@ def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -
     assert "no playbook at" in run(trained, *words, code=2).stderr
     assert "no playbook at" in run(trained, *words, "--against", "1", code=2).stderr
     words = ["compare", "cases.json", "--playbook", "sqlite:///ace.db", "--against", "1"]
-    assert "challenger  version 1" in run(trained, *words).stdout
+    assert "against in force" in run(trained, *words).stdout
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def test_labels_come_from_standard_input(command: Command) -> None:
     words = [Path(sys.executable).with_name("acegraph"), "feedback", "--file", "-"]
     words += ["--playbook", "book.db"]
     done = subprocess.run(words, input=labels, capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("1 label(s): 1 new")
+    assert done.stdout.startswith("1 label(s) of /dev/stdin\n  labels: 1\n  changed: 1")
 
 
 def test_old_decisions_are_pruned_by_their_age(command: Command) -> None:

@@ -134,7 +134,7 @@ def test_the_command_line_takes_sources_and_days(
     Path("l.csv").write_text("decision_id,label\na,APPROVE\n")
     file = ["feedback", "--file", "l.csv", "--source", "chargebacks"]
     said = runner.invoke(app, file)
-    assert "1 honest before their source can know: no label yet" in said.stdout
+    assert "too young: 1" in said.stdout
     assert runner.invoke(app, [*words[:3], "--source", "another"]).exit_code == 0
 
 

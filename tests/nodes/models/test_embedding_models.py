@@ -78,9 +78,7 @@ def test_vectors_without_numbers_are_refused_and_spoil_nothing(
     assert [b["id"] for b in run_once(graph, NEAR)["bullets"]] == [prose]
 
 
-def test_vectors_out_of_order_are_refused(
-    server: OpenAIServer, playbook: BulletPlaybook
-) -> None:
+def test_vectors_out_of_order_are_refused(server: OpenAIServer, playbook: BulletPlaybook) -> None:
     def backwards(body: Body) -> Response:
         answer = embedded()(body)
         assert answer is not None
