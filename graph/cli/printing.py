@@ -121,7 +121,8 @@ def write_report(experiment: "Experiment", file: Path | None) -> None:
 def usage_in_words() -> list[str]:
     """What language models have cost so far, if any were asked."""
     from acegraph.nodes.models.named import prices
-    from acegraph.nodes.runtime.usage import PROCESS, in_words
+    from acegraph.nodes.runtime.spending import in_words
+    from acegraph.nodes.runtime.usage import PROCESS
 
     return list(in_words(PROCESS.by_model, prices()))
 

@@ -16,8 +16,8 @@ from acegraph.nodes.agent.agent import AgentLike, as_agent
 from acegraph.nodes.agent.decision import Question
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
+from acegraph.nodes.selector.pool import Selection
 from acegraph.nodes.selector.selector import Selectors
-from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import fields_to_test
 from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import ModelError, PlaybookError

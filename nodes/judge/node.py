@@ -6,11 +6,10 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.judge.outcome import (
-    is_worth_learning,
     keep_undecided,
     learns_now,
     sighting_in,
@@ -21,12 +20,11 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Label, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
 from acegraph.state.run.lesson import has_failed
-from acegraph.state.run.schema import CaseData, Update
+from acegraph.state.run.schema import Update
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
-from acegraph.state.values.verdict import UNDECIDED, parse_verdict
+from acegraph.state.values.verdict import UNDECIDED, Verdict, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.nodes.judge.agreement import JudgeRecord
@@ -92,9 +90,36 @@ class JudgeNode:
             return error
 
     async def _judged(self, state: AceState, wait: Wait) -> _Judged:
-        judgement, undecided = await self._judgement(state, wait)
-        state, judgement = await wait.work(self._weighed, state, judgement)
-        return _Judged(state, judgement, undecided)
+        """The judgement; where the judge failed, a pending one and the reason."""
+        case, settings = state["case"], state["settings"]
+        task = CARD_PAYMENTS  # a model is told what the domain is; a label asks nobody
+        if case["ground_truth"] is None:
+            task = await wait.work(self.playbook.task, settings["node"])
+        try:
+            judgement = await self.judge.judge_with(
+                case["text"],
+                state["decision"],
+                case["ground_truth"],
+                wait,
+                settings["judge_model"],
+                case["id"],
+                task,
+            )
+        except ModelError as error:
+            logger.warning("judge undecided: %s", type(error).__name__)
+            undecided = f"judge: {error}"
+            return _Judged(state, Judgement(None, None, undecided), undecided)
+        if judgement.judge and judgement.correct_answer:
+            return await wait.work(self._weighed, state, judgement, judgement.correct_answer)
+        return _Judged(state, judgement)
+
+    def _weighed(self, state: AceState, judgement: Judgement, answer: Verdict) -> _Judged:
+        """The opinion of a judge is noted with the decision; it counts if the judge is believed."""
+        case, settings = state["case"], state["settings"]
+        settings = {**settings, "opinion": {"by": judgement.judge, "verdict": answer}}
+        if not self.record.counts(judgement.judge, case["id"], settings.get("judge_bar", 0.0)):
+            judgement = replace(judgement, is_correct=None, correct_answer=None)
+        return _Judged({**state, "settings": settings}, judgement)
 
     def _keep_undecided(self, state: AceState) -> Update:
         """Keep a case without a decision: a label may come later, a person can answer, and later
@@ -104,7 +129,7 @@ class JudgeNode:
         case, settings = state["case"], state["settings"]
         failed = has_failed(state, "agent")
         update: Update = {"decision_id": case["id"], "verdict": "undecided"}
-        is_awaited = settings.get("review") or self._is_stored(case["id"])
+        is_awaited = settings.get("review") or self._stored(case["id"])
         teaches = settings["learn"] and not failed
         if case["ground_truth"] and not (teaches or sighting_in(case) or is_awaited):
             return update
@@ -119,7 +144,7 @@ class JudgeNode:
 
     def _record(self, judged: Sequence[_Judged]) -> list[Recorded | PlaybookError]:
         """Record decisions and labels; what is learned later is queued in the same write."""
-        given = [(record_of(one.state), label_of(one.judgement)) for one in judged]
+        given = [(record_of(one.state), one.label) for one in judged]
         later = [one.state["settings"].get("learn_later") for one in judged]
         if not any(later):
             return self.playbook.record_many(given)
@@ -148,7 +173,7 @@ class JudgeNode:
                 first_answer = {**earlier[0], "settings": settings}
         learning = False
         if not settings.get("learn_later"):  # else it was queued when it was recorded
-            learning = await is_worth_learning(self.playbook, case["id"], recorded, settings, wait)
+            learning = await wait.work(learns_now, self.playbook, case["id"], recorded, settings)
         return {
             **first_answer,
             "decision_id": case["id"],
@@ -168,55 +193,16 @@ class JudgeNode:
             ),
         }
 
-    async def _task(self, case: CaseData, node: str, wait: Wait) -> Task:
-        """What a model is told of the domain; nobody is asked where the label came."""
-        is_known = case["ground_truth"] is not None
-        return CARD_PAYMENTS if is_known else await wait.work(self.playbook.task, node)
-
-    async def _judgement(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
-        """The judgement; where the judge failed, a pending one and the reason."""
-        case, settings = state["case"], state["settings"]
+    def _stored(self, decision_id: str) -> dict[str, Any] | None:
         try:
-            judgement = await self.judge.judge_with(
-                case["text"],
-                state["decision"],
-                case["ground_truth"],
-                wait,
-                settings["judge_model"],
-                case["id"],
-                await self._task(case, settings["node"], wait),
-            )
-        except ModelError as error:
-            logger.warning("judge undecided: %s", type(error).__name__)
-            undecided = f"judge: {error}"
-            return Judgement(None, None, undecided), undecided
-        return judgement, None
-
-    def _weighed(self, state: AceState, judgement: Judgement) -> tuple[AceState, Judgement]:
-        """The opinion of a judge is noted with the decision; it counts if the judge is believed."""
-        answer = judgement.correct_answer
-        if not judgement.judge or answer is None:
-            return state, judgement
-        case, settings = state["case"], state["settings"]
-        settings = {**settings, "opinion": {"by": judgement.judge, "verdict": answer}}
-        if not self.record.counts(judgement.judge, case["id"], settings.get("judge_bar", 0.0)):
-            judgement = replace(judgement, is_correct=None, correct_answer=None)
-        return {**state, "settings": settings}, judgement
-
-    def _is_stored(self, decision_id: str) -> bool:
-        try:
-            self.playbook.decision(decision_id)
+            return self.playbook.decision(decision_id)
         except UnknownDecision:
-            return False
-        return True
+            return None
 
     def _earlier_decision(self, decision_id: str) -> tuple[Update, bool] | None:
         """The answer given under this id before, and whether it was let through."""
-        try:
-            stored = self.playbook.decision(decision_id)
-        except UnknownDecision:
-            return None
-        if stored["decision"] is None:  # labelled history, never decided
+        stored = self._stored(decision_id)
+        if stored is None or stored["decision"] is None:  # labelled history, never decided
             return None
         answer: Update = {
             "decision": stored["decision"],
@@ -238,14 +224,14 @@ class _Judged:
 
     state: AceState
     judgement: Judgement
-    undecided: str | None
+    undecided: str | None = None
     """Why the judge failed, if it did."""
 
-
-def label_of(judgement: Judgement) -> Label | None:
-    """The label that a judgement gives, if it gives one."""
-    answer = judgement.correct_answer
-    return None if answer is None else Label(answer, judgement.source)
+    @property
+    def label(self) -> Label | None:
+        """The label that the judgement gives, if it gives one."""
+        answer = self.judgement.correct_answer
+        return Label(answer, self.judgement.source) if answer else None
 
 
 def record_of(state: AceState) -> DecisionRecord:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Case, Label
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.schema import CaseData, RunSettings
@@ -25,15 +24,6 @@ def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
     if undecided:
         return "undecided"
     return {True: "right", False: "wrong", None: "pending"}[is_correct]
-
-
-async def is_worth_learning(
-    playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings, wait: Wait
-) -> bool:
-    """Whether this run goes on to learn from its decision."""
-    if not settings["learn"] or recorded.label is None:
-        return False
-    return await wait.work(learns_now, playbook, case_id, recorded, settings)
 
 
 def learns_now(

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acegraph.nodes.judge.outcome import (
-    is_worth_learning,
     keep_undecided,
+    learns_now,
     verdict_word,
 )
 from acegraph.nodes.runtime.ask import answer_fields, ask
@@ -64,8 +64,8 @@ class ReviewNode:
         # Where the agent has decided, the person replaces a judge that failed.
         undecided = state["undecided"] if decision is None else None
         settings = state["settings"]
-        learning = not has_failed(state, "agent") and await is_worth_learning(
-            self.playbook, decision_id, recorded, settings, wait
+        learning = not has_failed(state, "agent") and await wait.work(
+            learns_now, self.playbook, decision_id, recorded, settings
         )
         who = human.by.removeprefix(ANALYST)
         return {

@@ -11,13 +11,13 @@ from langchain_core.runnables import Runnable
 from typing_extensions import TypeIs
 
 from acegraph.nodes.models.embedding_models import EMBEDDED, EMBEDDED_MODEL, EmbeddingModel
-from acegraph.nodes.runtime.usage import Prices
 from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from acegraph.nodes.models.language_model import LanguageModel
+    from acegraph.nodes.runtime.spending import Prices
 
 AnyModel = Union["BaseChatModel", "LanguageModel", str, None]
 """What may be given as a model: one of LangChain or of ours, a name, or nothing."""
@@ -93,6 +93,8 @@ def refuse_recording() -> None:
         )
 
 
-def prices() -> Prices:
+def prices() -> "Prices":
     """The prices of tokens in ACE_PRICES."""
+    from acegraph.nodes.runtime.spending import Prices
+
     return Prices.of(os.environ.get("ACE_PRICES"))

@@ -157,20 +157,15 @@ class Ruleset:
             shares[test.key] = float(test.holds_over(cases).sum() / max(int(having), 1))
         return replace(self, undecided="expect", shares=shares)
 
-    @property
-    def prior(self) -> tuple[PriorRule, ...]:
-        """What is believed of every case."""
-        return self.task.prior
-
     @cached_property
     def start(self) -> int:
         """The points of every case."""
-        return sum(rule.points for rule in self.prior if rule.test is None)
+        return sum(rule.points for rule in self.task.prior if rule.test is None)
 
     @cached_property
     def prior_scored(self) -> tuple[Scored, ...]:
         """The rules of the prior that test something."""
-        return _SHIPPED if self.prior is CARD_PAYMENTS.prior else _scored(self.prior)
+        return _SHIPPED if self.task.prior is CARD_PAYMENTS.prior else _scored(self.task.prior)
 
     @cached_property
     def rules_scored(self) -> tuple[Scored, ...]:
@@ -208,7 +203,8 @@ class Ruleset:
         """
         points, prior, fired = self.start, [], []
         for number, one in enumerate(self.prior_scored):
-            if one.holds(fields):
+            (test,) = one.tests
+            if test.holds(fields) is True:
                 points += one.points
                 prior.append(number)
         for one in self.rules_scored:
@@ -319,7 +315,7 @@ class Ruleset:
         tests = [self.prior_scored[i].tests[0].render() for i in ruling.prior]
         points = self.start + sum(self.prior_scored[i].points for i in ruling.prior)
         words = ", ".join(tests) or "no risk signal"
-        if self.prior:
+        if self.task.prior:
             reasons.append(f"scorecard {points / UNIT:+.1f}: {words}")
         if self.task.reader and not fields.keys() - {SENTENCE}:
             reasons.append(NOTHING_READ)

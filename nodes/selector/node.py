@@ -12,13 +12,11 @@ from langgraph.runtime import get_runtime
 from acegraph.nodes.models.named import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
-from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
 from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.modes import settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
-from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import clean_text, is_derived
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -68,15 +66,11 @@ class SelectorNode:
         given = get_runtime().context
         context = AceContext.of(given, self.defaults)
         misplaced = misplaced_settings(given, get_config().get("configurable", {}))
-        read, settings = await wait.work(self._read, state, context)
+        settings = await wait.work(settle, self.playbook, context)
+        settings["review"] = self.review
+        read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)
         update = await chosen(read, settings, self.selectors, self.playbook, wait)
         return {**update, "warnings": [*misplaced, *unused_settings(given), *update["warnings"]]}
-
-    def _read(self, state: AceState, context: AceContext) -> tuple[ReadCase, RunSettings]:
-        """The case of a run, and its settings."""
-        settings = settle(self.playbook, context)
-        settings["review"] = self.review
-        return read_case(state, self.playbook, settings, self.keeps_derived), settings
 
 
 @dataclass(frozen=True)
@@ -101,11 +95,31 @@ def read_case(
             "a transaction is text or a mapping of fields; found nothing, and nothing that "
             "waits for an answer"
         )
-    transaction = Transaction.of(given.get("transaction"))
-    case_id = str(given.get("decision_id") or "")
-    understood = understand(transaction, playbook, settings, case_id, keeps_derived)
+    decision_id = given.get("decision_id")
+    if decision_id is not None and not (
+        isinstance(decision_id, str)
+        and 0 < len(decision_id) <= _MAX_ID
+        and decision_id == clean_text(decision_id)
+    ):
+        raise InvalidTransaction(f"a decision_id is plain text of 1 to {_MAX_ID} characters")
+    came = Transaction.of(given.get("transaction"))
+    node, case_id = settings["node"], decision_id or uuid.uuid4().hex
+    understood = understand(came, playbook, node, case_id, keeps_derived=keeps_derived)
+    transaction = understood.transaction
     truth = understood.task.stored(given.get("ground_truth"))
-    return ReadCase(new_case(given, transaction, understood, truth), understood)
+    case: CaseData = {
+        "id": case_id,
+        "text": transaction.text,
+        "given_fields": transaction.fields,
+        "fields": understood.fields,
+        "digest": came.digest(),
+        "ground_truth": parse_verdict(truth) if str(truth or "").strip() else None,
+    }
+    if otherwise := came.came(transaction.text):
+        case["came"] = otherwise
+    if understood.sighting_columns:
+        case["sighting_columns"] = dict(understood.sighting_columns)
+    return ReadCase(case, understood)
 
 
 async def chosen(
@@ -121,20 +135,10 @@ async def chosen(
     clock = selection.clock
     if clock is None:
         clock = await wait.work(lambda: playbook.clock)
-    return selected(read.case, read.understood, settings, selection, clock)
-
-
-def selected(
-    case: CaseData,
-    understood: Understood,
-    settings: RunSettings,
-    selection: Selection,
-    clock: Clock,
-) -> Update:
-    """What the first node writes: the transaction and the bullets chosen for it."""
+    doubts = read.understood.doubts
     return {
-        "case": case,
-        "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
+        "case": read.case,
+        "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in doubts],
         "settings": settings,
         "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
         "held_back": [HeldBackRule(id=b.id, verdict=b.verdict) for b in selection.unshown],
@@ -149,12 +153,12 @@ def selected(
 def understand(
     transaction: Transaction,
     playbook: BulletPlaybook,
-    settings: RunSettings,
+    node: str,
     case_id: str,
-    keeps_derived: bool = False,
+    *,
+    keeps_derived: bool,
 ) -> Understood:
     """The transaction in the words of the node's task, and what is in doubt."""
-    node = settings["node"]
     table = playbook.cases(node)
     assert table.task is not None
     understood = replace(understand_given(transaction, table.task), task=table.task)
@@ -164,34 +168,6 @@ def understand(
     from acegraph.nodes.selector.derived import with_derived
 
     return with_derived(understood, table, playbook, node, case_id, keeps_given=keeps_derived)
-
-
-def new_case(
-    state: AceInput | AceState, given: Transaction, understood: Understood, truth: object
-) -> CaseData:
-    """The transaction of a run; its digest is that of what the caller gave."""
-    decision_id = state.get("decision_id")
-    if decision_id is not None and not (
-        isinstance(decision_id, str)
-        and 0 < len(decision_id) <= _MAX_ID
-        and decision_id == clean_text(decision_id)
-    ):
-        raise InvalidTransaction(f"a decision_id is plain text of 1 to {_MAX_ID} characters")
-    if truth is not None and not str(truth).strip():
-        truth = None
-    case: CaseData = {
-        "id": decision_id or uuid.uuid4().hex,
-        "text": understood.transaction.text,
-        "given_fields": understood.transaction.fields,
-        "fields": understood.fields,
-        "digest": given.digest(),
-        "ground_truth": None if truth is None else parse_verdict(truth),
-    }
-    if came := given.came(case["text"]):
-        case["came"] = came
-    if understood.sighting_columns:
-        case["sighting_columns"] = dict(understood.sighting_columns)
-    return case
 
 
 def _shown(bullet: Bullet, scores: dict[str, float]) -> ShownBullet:

@@ -16,8 +16,6 @@ Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-RELAXATION: Final = 0.8
-"""How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 DIGITS: Final = 9
 """Scores that agree to this many digits are equal: what differs beyond them is rounding."""
 COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
@@ -42,18 +40,6 @@ def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
     """The random generator of one decision: always the same, so that a decision can be replayed."""
     digest = hashlib.blake2b(decision_id.encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
-
-
-def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
-    """Stage 2: at or above the threshold; with too few left, at or above 0.8 of it, never lower.
-
-    >>> pass_quality(np.array([0.9, 0.25, 0.1]), 0.3, wanted=2).tolist()
-    [True, True, False]
-    """
-    passed = rates >= threshold
-    # 0.3 * 0.8 is a hair above 0.24 in binary: a rate of exactly 6 in 25 must pass.
-    enough = np.count_nonzero(passed) >= wanted
-    return passed if enough else rates >= threshold * RELAXATION - 1e-12
 
 
 def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator") -> Floats:

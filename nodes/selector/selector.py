@@ -18,8 +18,7 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
-from acegraph.nodes.selector.scoring import StageSettings
-from acegraph.nodes.selector.stages import Pool, Selection, choose, unread
+from acegraph.nodes.selector.pool import Pool, Selection, unread
 from acegraph.nodes.text.understand import fields_to_test, understand_given
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
@@ -123,6 +122,9 @@ class HybridSelector:
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, fields, odds)
         if not pool.is_good.any() or n_bullets < 1:
             return pool.selection()
+        from acegraph.nodes.selector.scoring import StageSettings
+        from acegraph.nodes.selector.stages import choose
+
         warnings: tuple[str, ...] = ()
         try:
             vector, matrix = await self._embed(facts_text(transaction), pool, playbook, wait)

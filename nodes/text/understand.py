@@ -6,6 +6,7 @@ names, else it is the field `text`. Everything after this sees canonical values 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import Final
 
 from acegraph.state import Bullet, InvalidTransaction, Transaction
@@ -86,8 +87,11 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     if task.unknown == "refuse" and fitted.unknown:
         raise _refused(fitted, task)
     fields = fitted.fields | ours | (fitted.unknown if task.unknown == "grow" else {})
-    written = replace(transaction, text=render_fields(fields) or transaction.text, fields=fields)
-    return Understood(written, fields, _doubts(fitted))
+    came = transaction.fields
+    if came.keys() != fields.keys() or not all(map(is_, came.values(), fields.values())):
+        text = render_fields(fields) or transaction.text
+        transaction = replace(transaction, text=text, fields=fields)
+    return Understood(transaction, fields, _doubts(fitted))
 
 
 def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transaction:

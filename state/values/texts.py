@@ -122,6 +122,8 @@ def facts_text(transaction: Transaction) -> str:
     if transaction.text != render_fields(transaction.fields):
         return without_remarks(transaction.text)
     is_text = {n for n, v in transaction.fields.items() if len(str(v).split()) > MAX_PHRASE}
+    if not is_text:
+        return transaction.text
     return render_fields({n: v for n, v in transaction.fields.items() if n not in is_text})
 
 

@@ -110,7 +110,7 @@ def settings_of(playbook: BulletPlaybook, decision_id: str) -> RunSettings:
 
 def _leaves_open(playbook: BulletPlaybook, settings: RunSettings, transaction: Transaction) -> bool:
     """Whether prior and rules cannot decide a case."""
-    understood = understand(transaction, playbook, settings, "")
+    understood = understand(transaction, playbook, settings["node"], "", keeps_derived=False)
     doubts = {doubt.field: doubt.why for doubt in understood.doubts}
     return bool(Ruleset.of(playbook, settings).decide(understood.fields, doubts).undecided)
 

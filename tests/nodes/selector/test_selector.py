@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes import HybridSelector
+from acegraph.nodes.selector.pool import pass_quality
 from acegraph.nodes.selector.scoring import (
     Candidates,
     decision_rng,
-    pass_quality,
     pick_diverse,
     thompson_draws,
 )

@@ -10,8 +10,9 @@ from langchain_core.embeddings import Embeddings
 from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
+from acegraph.nodes.selector.pool import Pool
 from acegraph.nodes.selector.scoring import StageSettings, decision_rng
-from acegraph.nodes.selector.stages import Pool, choose
+from acegraph.nodes.selector.stages import choose
 from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.vector_matrix import unit
