@@ -1,6 +1,6 @@
 """`acegraph playbook ...`: look at a playbook and its versions, and change it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,9 @@ from acegraph.state import InvalidSettings
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.maintenance.versions import Difference
+
+_MORE: Final = ("proof", "weight", "problem_types", "evidence", "origin", "related", "created_at")
+"""What is told of one bullet besides its line of the table."""
 
 
 def list_bullets(
@@ -63,20 +66,14 @@ def _show(book: "BulletPlaybook", bullet_id: str) -> None:
     from acegraph.graph.operations.transfer import bullet_to_json
 
     bullet = book.get_bullet(bullet_id)
-    history = [entry for entry in book.history() if entry["bullet"] == bullet_id]
-    weight = "not fitted" if bullet.weight is None else f"{bullet.weight:+.2f} log-odds of fraud"
+    history = book.history(bullet_id)
+    facts = bullet_to_json(bullet)
     tell(
-        {**bullet_to_json(bullet), "history": history},
+        {**facts, "history": history},
         bullet_table([bullet], f"{bullet_id} in {shown()}"),
-        f"{bullet.proof}; weight: {weight}; kinds of problem: {_listed(bullet.problem_types)}",
-        f"evidence: {_listed(f'{name} {fact}' for name, fact in bullet.evidence.items())}",
-        f"origin: {_listed(f'{name} {fact}' for name, fact in bullet.origin.items())}",
+        *facts_in_lines({name: facts[name] for name in _MORE}),
         history_table(history, "history"),
     )
-
-
-def _listed(words: Iterable[str]) -> str:
-    return ", ".join(words) or "none"
 
 
 def set_status(

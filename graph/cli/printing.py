@@ -92,7 +92,7 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
     tell(
         None,
         tables.experiment_table(experiment, expected=expected),
-        tables.money_tables(experiment),
+        tables.money_table(experiment),
         tables.group_tables(experiment),
         tables.bullet_table(bullets, "Bullets learned offline (last seed)") if bullets else "",
         *(f"Seed {seed}, training: {change}." for seed, change in changes if change),

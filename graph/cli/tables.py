@@ -98,45 +98,28 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
     return Group(table, Text("\n".join(notes)))
 
 
-def money_tables(experiment: "Experiment") -> Group:
-    """Ranking, alerts, and money against the first mode, with intervals.
+def money_table(experiment: "Experiment") -> Table:
+    """How the risk ranks fraud, and money against the first mode.
 
     Where fraud is rare they say most: plain accuracy is high for whoever approves everything.
     """
     names, costs = names_of(experiment), experiment.costs
-    ranking = {">average\nprecision": _interval("average_precision")} | {
-        f">recall at {share} %\nof false declines": _interval(f"recall_at_{name}_percent")
-        for share, name in (("0.5", "half"), ("1", "1"), ("5", "5"))
-    }
-    money = {
-        ">frauds per\n1,000 alerts": _interval("fraud_per_1000_alerts", _whole),
-        ">value caught": _interval("value_caught"),
-        ">cost per\n1,000 payments": _interval("cost_per_1000", _whole),
+    columns = {
+        ">average\nprecision, 95 %": _interval("average_precision"),
+        ">recall\nat 1 %": _mean("recall_at_1_percent"),
+        ">value\ncaught": _mean("value_caught"),
+        ">cost per 1,000\npayments, 95 %": _interval("cost_per_1000", _whole),
         _against(names): lambda one: _gap(one.cost, 1, "{:+,.0f}"),
     }
-    if not any(amount is not None for run in experiment.first for amount in run.amounts):
-        del money[">value caught"]
     nothing = 1000 * experiment.compared(next(iter(names))).cost_if_all_approved
-    return Group(
-        _figures(
-            "How the risk ranks fraud, with 95 % intervals",
-            ranking,
-            experiment,
-            names,
-            "Recall: the share of fraud caught where at most so many honest payments may be "
-            "declined. A ranking by chance has an average precision of "
-            f"{experiment.fraud_rate:.3f}.",
-        ),
-        _figures(
-            "Alerts and money, with 95 % intervals",
-            money,
-            experiment,
-            names,
-            f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
-            f"1,000 payments; {unit_of_cost(experiment)}: {costs.missed_fraud:g} for a missed "
-            f"fraud, {costs.false_decline:g} for a false decline. The last column: cost per 1,000 "
-            "payments, permutation test on paired cases.",
-        ),
+    return _figures(
+        "Where fraud is rare",
+        columns,
+        experiment,
+        names,
+        f"A ranking by chance has an average precision of {experiment.fraud_rate:.3f}. Approving "
+        f"everything costs {_whole(nothing)} per 1,000 payments; {unit_of_cost(experiment)}: "
+        f"{costs.missed_fraud:g} for a missed fraud, {costs.false_decline:g} for a false decline.",
     )
 
 

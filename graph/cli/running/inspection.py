@@ -1,7 +1,6 @@
 """`acegraph read`, `doctor`, `monitor`: what is read and expected, set up, and changed lately."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,7 +20,6 @@ from acegraph.state import AceContext, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.explain import FileReport
     from acegraph.graph.data.files import Dataset
 
 
@@ -95,27 +93,15 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
     if not isinstance(readings, FileReport):
         tell(asdict(readings), table, f"ignored: {', '.join(ignored)}")
         return
+    facts = asdict(readings)
+    shown = ("rows", "fraud", "unlabelled", "labels", "time", "looked_at")
     tell(
-        asdict(readings),
-        *_rows_in_words(readings),
+        facts,
+        *facts_in_lines({name: facts[name] for name in shown}),
         table,
         *(f"ignored: {column}" for column in ignored),
         *(f"warning: {warning}" for warning in readings.warnings),
     )
-
-
-def _rows_in_words(report: "FileReport") -> Iterator[str]:
-    labelled = report.rows - report.unlabelled
-    share = f"{100 * report.fraud / labelled:.1f} % of {labelled} labelled rows"
-    yield f"{report.rows} rows, {report.fraud} fraud ({share})"
-    if report.unlabelled:
-        yield f"{report.unlabelled} rows have no label: left out of learning"
-    for label, taken in report.labels.items():
-        yield f"label {label}: taken for {taken['taken_for']}, {taken['rows']} rows"
-    if report.time:
-        yield f"time: {report.time}"
-    if report.looked_at < labelled:
-        yield f"what the columns hold is that of the newest {report.looked_at} labelled rows"
 
 
 def _names_a_file(text: str) -> bool:

@@ -39,7 +39,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 
 def test_a_bullet_is_shown_to_people_and_to_machines(command: Command) -> None:
     shown = command("playbook", "list", "b1")
-    for words in ("heuristic", "unproven; weight: not fitted", "evidence: none", "added"):
+    for words in ("heuristic", "proof: unproven", "origin: label_source feed", "added"):
         assert words in shown
     assert json.loads(command("playbook", "list", "b1", "--json"))["status"] == "active"
 

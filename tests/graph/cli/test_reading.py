@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.main import app
-from acegraph.graph.data.splits import Split
+from acegraph.graph.data.declare import fields_of
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
 from acegraph.state import BulletPlaybook
@@ -25,9 +25,7 @@ def write(rows: int, header: str, line: str) -> None:
 @pytest.mark.slow
 def test_a_sample_file_can_be_read_learned_from_and_split_by_time() -> None:
     run("demo", "--write", "s.csv", "--rows", "120", "--seed", "3")
-    assert run("read", "s.csv", "--label", "is_fraud").stdout.startswith(
-        "120 rows, 60 fraud (50.0 %"
-    )
+    assert run("read", "s.csv", "--label", "is_fraud").stdout.startswith("  rows: 120\n  fraud: 60")
     words = ("--label", "is_fraud", "--split", "temporal", "--baselines", "none", "--json")
     compared = json.loads(run("compare", "s.csv", *words, "--train", "60", "--test", "30").stdout)
     assert compared["test_cases"] == 30
@@ -62,7 +60,7 @@ def test_read_says_rows_labels_and_the_reason_for_every_column() -> None:
     kinds = {row["field"]: row["what"] for row in said["read"]}
     assert list(kinds) == ["Datum", "note", "amount"]
     assert kinds["note"].startswith("text")
-    assert "1 rows have no label: left out" in run(*words[:-1]).stdout
+    assert "unlabelled: 1" in run(*words[:-1]).stdout
 
 
 def test_a_category_with_too_many_values_is_said_to_be_no_use() -> None:
@@ -97,8 +95,8 @@ def test_the_amount_that_was_named_is_what_a_mistake_costs() -> None:
     (dataset,) = Columns(label="y", declared=["Betrag=amount"]).read(Path("f.csv"))
     assert dataset.task is not None
     experiment = Experiment()
-    split = Split(dataset.items, dataset.items, task=dataset.task)
-    experiment.add_seed({"vanilla": Run()}, {}, split)
+    rows = fields_of(dataset.items, dataset.task)
+    experiment.add_seed({"vanilla": Run()}, rows, dataset.task)
     assert experiment.modes["vanilla"][0].amounts == [0.5, 1.5, 2.5, 3.5]
 
 
