@@ -27,7 +27,7 @@ What a caller can mend is a ValueError or a LookupError too: after these LangGra
 does not try a node again, and of a ValueError its server shows the message.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 _QUOTED = 60
 
@@ -43,6 +43,17 @@ def quoted(value: object) -> str:
     except ValueError:  # a whole number of thousands of digits
         return f"a {type(value).__name__}"
     return text if len(text) <= _QUOTED + 2 else f"{text[: _QUOTED + 1]}...{text[-1]}"
+
+
+def some(names: Iterable[str], most: int = 8) -> str:
+    """The first of some names, and how many more there are.
+
+    >>> some(["a", "b", "c"], most=2)
+    'a, b and 1 more'
+    """
+    listed = list(names)
+    more = f" and {len(listed) - most} more" if len(listed) > most else ""
+    return ", ".join(listed[:most]) + more
 
 
 class AceError(Exception):

@@ -13,6 +13,7 @@ from typing import Final
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.nodes.text.understand import understand_given
 from acegraph.state import BulletPlaybook, InvalidDataset
+from acegraph.state.errors import some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
@@ -24,7 +25,6 @@ from acegraph.state.values.transaction import Fields, Scalar, is_derived
 
 _LOOKED_AT: Final = 20_000
 """So many rows are enough for a guess."""
-_NAMED: Final = 8
 _SAYS_WHO: Final = 4
 """A value of fewer letters and digits may stand in any word."""
 _OF_ONE_FIELD: Final = ("time", "amount", "currency")
@@ -48,7 +48,7 @@ def declare(
     if known and len(new) == len(columns):
         raise InvalidDataset(
             f"these rows have none of the fields that the playbook learned from "
-            f"({_some(one.name for one in before.fields)}): learn them into another playbook "
+            f"({some(one.name for one in before.fields)}): learn them into another playbook "
             "(--playbook), since no rule could be asked on both"
         )
     if known:
@@ -132,16 +132,10 @@ def _differences(
     """Which columns are new, and which usual fields are missing."""
     given = {found.name for name in columns if (found := task.field_of(name))}
     missing = [one.name for one in task.fields if one.usual and one.name not in given]
-    said = [f"new: {_some(new)}"] if new else []
-    said += [f"missing: {_some(missing)}"] if missing else []
+    said = [f"new: {some(new)}"] if new else []
+    said += [f"missing: {some(missing)}"] if missing else []
     return f"other columns than the playbook knows: {'; '.join(said)}" if said else ""
 
 
 def _told(guesses: Sequence[Guess]) -> list[str]:
     return [f"{one.field.name}: {one.why}" for one in guesses if one.why]
-
-
-def _some(names: Iterable[str]) -> str:
-    listed = list(names)
-    rest = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + rest

@@ -15,9 +15,9 @@ from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.nodes.rules.points import UNIT
 from acegraph.state import Condition, InvalidDataset
+from acegraph.state.errors import some
 from acegraph.state.values.transaction import is_derived, is_observed
 
-_NAMED: Final = 6
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -35,7 +35,7 @@ class Scorer:
     ) -> None:
         """`ids` is the column that names the rows; else they are numbered."""
         if ids is not None and ids not in schema.names:
-            raise InvalidDataset(f"no column {ids!r} for the ids; found {_listed(schema.names)}")
+            raise InvalidDataset(f"no column {ids!r} for the ids; found {some(schema.names, 6)}")
         if not allow_missing:
             check_tested(rules, schema.names)
         self.rules, self._ids, self._rows_done = rules, ids, 0
@@ -96,18 +96,13 @@ def check_tested(
 ) -> None:
     """Refuse a table without a column that a rule tests: each of its rows would be in doubt."""
     if testing := lacking(rules, names, conditions):
-        some = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in testing.items())
+        missing = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in testing.items())
         hint = "'acegraph score --allow-missing' does without them"
         if any(map(is_derived, testing)):
             hint = "a table must bring the fields that are derived from earlier payments"
         raise InvalidDataset(
-            f"columns that bullets test are missing: {some}; found {_listed(names)}; {hint}"
+            f"columns that bullets test are missing: {missing}; found {some(names, 6)}; {hint}"
         )
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
 
 
 def _encoded(codes: NDArray[np.integer], texts: pa.Array) -> pa.DictionaryArray:

@@ -14,7 +14,7 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
-from acegraph.state.run.context import misplaced_settings, unused_settings
+from acegraph.state.run.context import overlooked_settings
 from acegraph.state.run.modes import settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.transaction import clean_text, is_derived
@@ -65,12 +65,12 @@ class SelectorNode:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         given = get_runtime().context
         context = AceContext.of(given, self.defaults)
-        misplaced = misplaced_settings(given, get_config().get("configurable", {}))
+        overlooked = overlooked_settings(given, get_config().get("configurable", {}))
         settings = await wait.work(settle, self.playbook, context)
         settings["review"] = self.review
         read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)
         update = await chosen(read, settings, self.selectors, self.playbook, wait)
-        return {**update, "warnings": [*misplaced, *unused_settings(given), *update["warnings"]]}
+        return {**update, "warnings": [*overlooked, *update["warnings"]]}
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from operator import is_
 from typing import Final
 
 from acegraph.state import Bullet, InvalidTransaction, Transaction
+from acegraph.state.errors import some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Misfit
 from acegraph.state.task.growth import grown
@@ -18,7 +19,6 @@ from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Fields, is_derived, is_observed, render_fields
 
-_NAMED: Final = 8
 _UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
 
 
@@ -127,8 +127,8 @@ def _of_text(transaction: Transaction, task: Task) -> Understood:
 
 def _refused(fitted: Fitted, task: Task) -> InvalidTransaction:
     """The error about keys that no field has; it names all other faults, too."""
-    error = InvalidTransaction(f"no field of the task: {_some(fitted.unknown)}")
-    wanted = f"one of {_some(task.by_name)}"
+    error = InvalidTransaction(f"no field of the task: {some(sorted(fitted.unknown))}")
+    wanted = f"one of {some(sorted(task.by_name))}"
     unknown = [{"field": n, "why": "unknown", "wanted": wanted} for n in fitted.unknown]
     misfits = [{"field": m.field, "why": m.why, "wanted": m.wanted} for m in fitted.misfits]
     error.faults = [*unknown, *misfits]
@@ -137,9 +137,3 @@ def _refused(fitted: Fitted, task: Task) -> InvalidTransaction:
 
 def _doubts(fitted: Fitted) -> tuple[Doubt, ...]:
     return tuple(map(Doubt.of, fitted.misfits))
-
-
-def _some(names: Mapping[str, object]) -> str:
-    listed = sorted(names)
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return ", ".join(listed[:_NAMED]) + more

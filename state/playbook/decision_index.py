@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from acegraph.state.database.base import READ_CLOCK, Database
-from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import cases, decisions, outcomes, selections
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
@@ -24,8 +23,6 @@ from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import DECLINE, JUDGE
 
 FRAUD, HONEST, UNLABELLED = 1, 0, -1
-_FEW: Final = 5_000
-"""So many new decisions are looked up by their ids; of more, whole tables are read."""
 _COLUMNS: Final = (
     ("position", np.int64),
     ("seconds", np.float64),
@@ -173,7 +170,7 @@ class DecisionIndex:
         new = connection.execute(_decisions_since(since)).all()
         first = len(self._ids)
         self._take(new)
-        self._take_shown(connection, self._ids[first:])
+        self._take_shown(connection, since)
         if first:
             said = sa.select(outcomes).where(outcomes.c.position > since)
             for row in connection.execute(said.order_by(outcomes.c.position)):
@@ -202,16 +199,13 @@ class DecisionIndex:
         self._ids += [row.case for row in rows]
         self._numbers.update({row.case: start + n for n, row in enumerate(rows)})
 
-    def _take_shown(self, connection: sa.Connection, ids: list[str]) -> None:
-        query = sa.select(selections.c.case, selections.c.bullet, selections.c.credited)
-        if len(ids) > _FEW:
-            rows = [row for row in connection.execute(query) if row.case in self._numbers]
-        else:
-            rows = [
-                row
-                for part in chunks(ids)
-                for row in connection.execute(query.where(selections.c.case.in_(part)))
-            ]
+    def _take_shown(self, connection: sa.Connection, since: int) -> None:
+        query = (
+            sa.select(selections.c.case, selections.c.bullet, selections.c.credited)
+            .join(decisions, decisions.c.case == selections.c.case)
+            .where(decisions.c.position > since)
+        )
+        rows = connection.execute(query).all()
         values = {
             "row": [self._numbers[row.case] for row in rows],
             "bullet": [row.bullet for row in rows],

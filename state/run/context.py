@@ -150,31 +150,25 @@ class AceContext(BaseModel):
         return type(self)(**{**self.model_dump(exclude_unset=True), **changes})
 
 
-def unused_settings(given: object) -> list[str]:
-    """A warning about settings in a host graph's context that has no entry `ace` for them."""
-    held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
-    if isinstance(given, AceContext) or "ace" in held:
-        return []
-    names = ", ".join(name for name in held if name in AceContext.model_fields)
-    if not names:
-        return []
-    return [f"context: {names} not used; settings of ACE belong into its entry 'ace'"]
-
-
-def misplaced_settings(given: object, configurable: Mapping[str, object]) -> list[str]:
-    """A warning about settings in a run's `configurable`, where nobody reads them; a server puts
-    them into its context too.
+def overlooked_settings(given: object, configurable: Mapping[str, object]) -> list[str]:
+    """Warnings about settings where nobody reads them: in a run's `configurable`, from which a
+    server copies them into its context, and in a host graph's context outside of its entry `ace`.
     """
-    held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
-    known = held.get("ace") or held
-    used = known if isinstance(known, Mapping) else getattr(known, "model_fields_set", ())
-    used = getattr(given, "model_fields_set", used)
-    names = [name for name in AceContext.model_fields if name in configurable and name not in used]
     if "redact" in configurable:
         from acegraph.state.run.gone import SETTINGS
 
         raise InvalidSettings(f"setting 'redact' is gone: {SETTINGS['redact']}")
-    return [f"configurable: {', '.join(names)} not used; give them in the context"] if names else []
+    held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
+    known = held.get("ace") or held
+    used = known if isinstance(known, Mapping) else getattr(known, "model_fields_set", ())
+    used = getattr(given, "model_fields_set", used)
+    names = AceContext.model_fields
+    below = [name for name in names if name in configurable and name not in used]
+    is_ours = isinstance(given, AceContext) or "ace" in held
+    beside = [] if is_ours else [name for name in held if name in names]
+    said = [f"configurable: {', '.join(below)} not used; give them in the context"] * bool(below)
+    told = f"context: {', '.join(beside)} not used; settings of ACE belong into its entry 'ace'"
+    return [*said, told] if beside else said
 
 
 _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import ClassVar, Final, Literal
 from zoneinfo import ZoneInfo
 
-from acegraph.state.errors import InvalidSettings, InvalidTransaction
+from acegraph.state.errors import InvalidSettings, InvalidTransaction, some
 from acegraph.state.values.transaction import MAX_TEXT, Scalar, plain_value
 
 Kind = Literal["number", "flag", "category", "time", "text"]
@@ -37,7 +37,6 @@ _NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]
 _FLAGS: Final = {"0": False, "1": True, "false": False, "true": True}
 _UNITS: Final = {"s": 1.0, "ms": 1000.0}
 _ASCII_LOWER: Final = str.maketrans({chr(n): chr(n + 32) for n in range(ord("A"), ord("Z") + 1)})
-_SHOWN: Final = 6
 NEARLY: Final = 0.98
 """A share from which on something holds of nearly all values."""
 
@@ -172,8 +171,7 @@ class Field:
             counted = {"": "", "s": " or seconds since 1970", "ms": " or milliseconds since 1970"}
             return f"a time as 2026-01-31T13:00:00Z{counted[self.epoch]}"
         if self.kind == "category" and self.closed:
-            more = len(self.words) - _SHOWN
-            return "one of " + ", ".join(self.words[:_SHOWN]) + (f" and {more} more" * (more > 0))
+            return f"one of {some(self.words, 6)}"
         return "a text"
 
     def parts_of(self, value: str) -> dict[str, Scalar]:

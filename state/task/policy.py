@@ -104,14 +104,6 @@ class Policy:
 USUAL: Final = Policy()
 
 
-def read_policy(stored: tuple[int, Mapping[str, Any]] | None) -> Policy:
-    """The policy that was stored, with its version."""
-    if stored is None:
-        return USUAL
-    version, content = stored
-    return replace(Policy.from_json(content), version=version)
-
-
 def _cost_faults(costs: Mapping[str, float]) -> Iterator[str]:
     names = CostMatrix.__dataclass_fields__
     for name, cost in costs.items():

@@ -58,7 +58,7 @@ def as_task(given: object) -> Task:
     if isinstance(given, Task):
         return given
     if isinstance(given, type) and hasattr(given, "model_json_schema"):
-        return from_model(given)
+        return from_json_schema(given.model_json_schema())
     if not isinstance(given, str | PathLike):
         raise InvalidSettings(
             "a task is a Task, the path of a task.json, or a pydantic model, "
@@ -69,11 +69,6 @@ def as_task(given: object) -> Task:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSettings(f"the task {str(given)!r} cannot be read: {error}") from None
     return Task.from_text(text, str(given))
-
-
-def from_model(model: Any) -> Task:
-    """The task that a pydantic model describes."""
-    return from_json_schema(model.model_json_schema())
 
 
 def _property(field: Field) -> Iterator[tuple[str, object]]:

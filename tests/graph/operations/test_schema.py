@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.state import BulletPlaybook
-from acegraph.state.task.schema import from_model, json_schema
+from acegraph.state.task.schema import as_task, json_schema
 
 NODE = "fraud_detection"
 
@@ -41,7 +41,7 @@ def test_a_pydantic_model_is_a_task() -> None:
         at: datetime
         new: bool | None = None
 
-    fields = {one.name: one for one in from_model(Claim).fields}
+    fields = {one.name: one for one in as_task(Claim).fields}
     kinds = {name: one.kind for name, one in fields.items()}
     assert kinds == {"value": "number", "kind": "category", "at": "time", "new": "flag"}
     assert (fields["value"].least, fields["value"].meaning) == (0, "what is claimed")
