@@ -1,7 +1,6 @@
 """`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +22,7 @@ from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
     Shown,
     check_report,
+    facts_in_lines,
     gathered_warnings,
     print_experiment,
     progress_bar,
@@ -46,6 +46,12 @@ if TYPE_CHECKING:
 
 _FEWEST: Final = 50
 """Fewer payments than this teach nothing."""
+_TOLD: Final = (
+    *("rows", "unlabelled", "too_young", "cases", "frauds", "repeated", "corrected", "mistakes"),
+    *("undecided", "failure", "stopped", "refined", "refinement"),
+    *("bullets_added", "bullets_active"),
+)
+"""What is printed of a training, as --json has it; the rest is said in words."""
 _NO_AMOUNT: Final = (
     "no column is known as the amount, so costs count every row as 1 (--as NAME=amount)"
 )
@@ -83,17 +89,28 @@ def train(
     with gathered_warnings() as warnings:
         taken = _taken_in(file, columns, context, online=online)
         report, bullets = _learned(taken, context, limits, online=online)
-    ending = Ending(
-        rows=taken.labelled + taken.dataset.unlabelled,
-        unlabelled=taken.dataset.unlabelled,
-        too_young=taken.labelled - (report.cases if taken.drawn else len(taken.items)),
-        warnings=warnings,
-        next=_next_commands(file, columns, taken.dataset, has_held_out=bool(report.held_out)),
+    said = _measured(report, is_stream=online)
+    nothing = "" if report.bullets_active else _why_nothing(report, taken.dataset.unlabelled)
+    following = _next_commands(file, columns, taken.dataset, has_held_out=bool(report.held_out))
+    facts = {**_facts(taken, report), "warnings": warnings, "next": following}
+    tell(
+        facts,
+        *bullets,
+        *facts_in_lines({name: facts[name] for name in _TOLD}),
+        *(said, *usage_in_words(), nothing),
+        *(f"warning: {warning}" for warning in warnings),
+        *(f"next: {command}" for command in following),
     )
-    facts = {**report.to_json(), **vars(ending)}
-    tell(facts, *bullets, *_in_words(report, ending, is_stream=online))
     if report.failed:
         raise typer.Exit(1)
+
+
+def _facts(taken: "_Taken", report: "TrainingReport") -> dict[str, object]:
+    """What was learned, and how many rows of the file were left out."""
+    labelled, unlabelled = taken.labelled, taken.dataset.unlabelled
+    counted = report.cases if taken.drawn else len(taken.items)
+    rows = {"rows": labelled + unlabelled, "unlabelled": unlabelled}
+    return {**report.to_json(), **rows, "too_young": labelled - counted}
 
 
 def _learned(
@@ -219,20 +236,6 @@ def _why_none_is_declined(playbook: "BulletPlaybook", context: AceContext) -> st
     )
 
 
-@dataclass(frozen=True)
-class Ending:
-    """What a person wants to know after the training, besides what was learned."""
-
-    rows: int
-    """The rows of the file."""
-    unlabelled: int
-    too_young: int
-    """Rows that were left out: without a label, and honest ones that are too young."""
-    warnings: list[str]
-    next: list[str]
-    """The commands that come next."""
-
-
 def _next_commands(
     file: Path, columns: Columns, dataset: "Dataset", *, has_held_out: bool
 ) -> list[str]:
@@ -242,34 +245,6 @@ def _next_commands(
     compare = ["acegraph", "compare", str(file), *columns.words, *in_time]
     commands = [["acegraph", "read", *place], ["acegraph", "decide", "-", *place]]
     return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]
-
-
-def _in_words(report: "TrainingReport", ending: Ending, *, is_stream: bool) -> Iterator[str]:
-    left_out = {"without a label": ending.unlabelled, "too young": ending.too_young}
-    said = [f"{n} {why}" for why, n in left_out.items() if n]
-    share = f" ({report.frauds / report.cases:.1%})" if report.cases else ""
-    yield f"{ending.rows} rows" + (f", left out: {', '.join(said)}" if said else "")
-    yield (
-        f"{report.cases} case(s), {report.frauds} of them fraud{share}, {report.mistakes} "
-        f"mistake(s), {report.bullets_added} bullet(s) added, "
-        f"{report.bullets_active} active in {shown()}"
-    )
-    yield _measured(report, is_stream=is_stream)
-    if report.refined:
-        yield f"{report.refined} bullet(s) found at once; {report.refinement}"
-    if report.failure:
-        yield f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}"
-    if report.stopped:
-        yield f"stopped: {report.stopped}; what was learned is kept, run it again to go on"
-    yield from usage_in_words()
-    if report.corrected:
-        yield f"{report.corrected} of the rows were known with another label; this one counts now"
-    if not report.bullets_active:
-        yield _why_nothing(report, ending.unlabelled)
-    elif report.repeated:
-        yield f"{report.repeated} of the cases were known: this playbook learned from them before"
-    yield from (f"warning: {warning}" for warning in ending.warnings)
-    yield from (f"next: {command}" for command in ending.next)
 
 
 def _measured(report: "TrainingReport", *, is_stream: bool) -> str:

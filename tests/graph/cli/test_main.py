@@ -265,7 +265,7 @@ def test_training_again_adds_nothing(trained: Path) -> None:
     again = from_json(run(trained, "train", "cases.json", "--json"))
     assert again["bullets_added"] == 0
     assert again["repeated"] == again["cases"] == 150
-    assert "150 of the cases were known" in run(trained, "train", "cases.json").stdout
+    assert "repeated: 150" in run(trained, "train", "cases.json").stdout
 
 
 def test_training_after_a_rollback_says_why_it_learns_nothing(

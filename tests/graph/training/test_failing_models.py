@@ -84,4 +84,4 @@ def test_the_command_says_so_and_exits_with_one(
     assert "the server refused the key (401)" in done.stdout
     assert "chance" not in done.stdout
     if not as_json:
-        assert "1 of 1 case(s) undecided" in done.stdout
+        assert "undecided: 1" in done.stdout
