@@ -7,7 +7,7 @@ the best possible decision is known (`Example.best_decision`). No single field g
 
 import csv
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -214,15 +214,30 @@ def _describe(payment: CardPayment, rng: np.random.Generator) -> str:
     def pick(*wordings: str) -> str:
         return wordings[int(rng.integers(len(wordings)))]
 
-    hour, age = payment["hour"], payment["account_age_days"]
+    hour = payment["hour"]
     clock = f"{hour:02d}:{int(rng.integers(60)):02d}"
+    notes = _notes(payment, pick, str(rng.choice(_COUNTRIES)), rng)
+    rng.shuffle(notes)
     twelve = f"{hour % 12 or 12} {'AM' if hour < 12 else 'PM'}"
     shop = _CATEGORIES[payment["merchant_category"]][1]
     where = "online" if payment["channel"] == "online" else "in store"
-    abroad = f"connected from {rng.choice(_COUNTRIES)}, a different country"
-    usual, rating = payment["usual_amount"], payment["merchant_rating"]
-    amount, distance = f"${payment['amount']:,}", f"{payment['distance_km']:.0f} km"
+    amount = f"${payment['amount']:,}"
+    opening = pick(
+        f"Payment of {amount} {where} at {shop}, {clock}",
+        f"Customer spends {amount} {where} at {shop} at {twelve}",
+        f"{amount} charged {where} by {shop} at {clock}",
+    )
+    return f"{opening}; {'; '.join(notes)}."
+
+
+def _notes(
+    payment: CardPayment, pick: Callable[..., str], country: str, rng: np.random.Generator
+) -> list[str]:
+    age, usual = payment["account_age_days"], payment["usual_amount"]
+    rating = payment["merchant_rating"]
+    distance = f"{payment['distance_km']:.0f} km"
     new, known = pick("new device", "unrecognized device"), pick("known device", "usual device")
+    abroad = f"connected from {country}, a different country"
     notes = [
         pick(
             f"account opened {age} days ago", f"account is {age} days old", f"{age}-day-old account"
@@ -244,10 +259,4 @@ def _describe(payment: CardPayment, rng: np.random.Generator) -> str:
         notes.append(pick("identity verified", "3-D Secure passed"))
     if payment["address_mismatch"]:
         notes.append(pick("shipping address differs from billing", "address mismatch"))
-    rng.shuffle(notes)
-    opening = pick(
-        f"Payment of {amount} {where} at {shop}, {clock}",
-        f"Customer spends {amount} {where} at {shop} at {twelve}",
-        f"{amount} charged {where} by {shop} at {clock}",
-    )
-    return f"{opening}; {'; '.join(notes)}."
+    return notes

@@ -233,11 +233,7 @@ class TrainingPipeline:
         decided, failures = self._decide(self.playbook, context, still_open, what, spent)
         results |= decided
         reasons = Counter(filter(None, (result.get("undecided") for result in decided.values())))
-        run, verdicts = Run(), Counter[str]()
-        for item, case_id in cases:
-            if result := results.get(case_id):
-                run.add(item["answer"], result["decision"], result["risk_score"])
-                verdicts[result["verdict"]] += 1
+        run, verdicts = _scored(cases, results)
         (evidence, counted), wanted = self._evidence(), len({*ids} - gone)
         return TrainingReport(
             cases=verdicts.total(),
@@ -347,6 +343,16 @@ class TrainingPipeline:
             context=context,
             prompts=given.get("prompts"),
         )
+
+
+def _scored(cases: Cases, results: Mapping[str, AceOutput]) -> tuple[Run, Counter[str]]:
+    """The decisions as a run, and how many were right, wrong or undecided."""
+    run, verdicts = Run(), Counter[str]()
+    for item, case_id in cases:
+        if result := results.get(case_id):
+            run.add(item["answer"], result["decision"], result["risk_score"])
+            verdicts[result["verdict"]] += 1
+    return run, verdicts
 
 
 def _before_learning(run: Run) -> dict[str, float]:

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.decision import Agent, Decision, Question, by_field
-from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.words import not_understood
-from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, ModelError, Transaction
 from acegraph.state.run.schema import CaseData, RunSettings, Update
@@ -53,22 +51,29 @@ class AgentNode:
             return {"decision": UNDECIDED, "undecided": decision.undecided, "reasons": reasons}
         if asked.doubts:
             reasons.append(f"{not_understood(asked.doubts)}; the decision stands without it")
-        if decision.decision == DECLINE and settings["explore"] and is_explored(case, settings):
-            settings["let_through"] = True
-            share = 100 * settings["explore"]
-            reasons.append(f"let through for review, as {share:g} % of such are")
+        if decision.decision == DECLINE and settings["explore"]:
+            from acegraph.nodes.agent.exploration import is_explored
+
+            if is_explored(case, settings):
+                settings["let_through"] = True
+                share = 100 * settings["explore"]
+                reasons.append(f"let through for review, as {share:g} % of such are")
         _note(settings, decision, case, asked.ruleset)
         if settings["selects"] and settings["challenger"] is not None:
             challenger = self.challenger()
             settings["shadow"] = await wait.work(challenger.decide, state, settings)
-        return {
+        update: Update = {
             "decision": decision.decision,
             "risk_score": decision.risk_score,
             "reasons": reasons,
             "bullets_used": list(_had_a_part(decision, asked)),
             "settings": settings,
-            **held_for_review(decision.decision, decision.risk_score, settings),
         }
+        if settings.get("review"):
+            from acegraph.nodes.runtime.ask import held_for_review
+
+            update |= held_for_review(decision.decision, decision.risk_score, settings)
+        return update
 
     def _question(self, state: AceState) -> Question:
         """What the agent is asked: the case, the bullets that were shown, and the ruleset."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from acegraph.nodes.evidence.residuals import log_odds_of
+from acegraph.nodes.evidence.odds import log_odds_of
 from acegraph.nodes.models.fence import Fence, instructions_of, one_line
 from acegraph.nodes.rules.points import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name

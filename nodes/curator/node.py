@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +13,7 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Condition, ModelError
 from acegraph.state.run.lesson import Lesson, has_failed
 from acegraph.state.run.schema import Reflection, RunSettings, Update
+from acegraph.state.values.bullet import Source
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -99,20 +100,35 @@ def curate_lesson(
             reason = NOTHING_LEARNED + (few if known < FIRST_RULE else "")
             curation = Curation("refused", reason, retired=tuple(retired))
         else:
-            condition = reflection.get("condition")
-            curation = curator.curate(
-                reflection["new_bullet"],
-                node,
-                playbook,
-                lesson.settings["learn_as"],
-                condition=Condition.from_json(condition) if condition else None,
-                problem_types=reflection["problem_types"],
-                confidence=reflection["confidence"],
-                origin=_origin(lesson, reflection),
+            curation = propose(
+                curator, reflection, playbook, node, lesson.settings["learn_as"], _origin(lesson)
             )
         curation = replace(curation, retired=(*also_retired, *curation.retired))
         playbook.conclude(lesson.decision_id, curation.to_json())
     return curation
+
+
+def propose(
+    curator: Curator,
+    reflection: Reflection,
+    playbook: BulletPlaybook,
+    node: str,
+    source: Source,
+    origin: Mapping[str, str],
+) -> Curation:
+    """What a curator does with a reflector's heuristic."""
+    condition = reflection.get("condition")
+    prompt = {"prompt": reflection["prompt"]} if "prompt" in reflection else {}
+    return curator.curate(
+        reflection["new_bullet"],
+        node,
+        playbook,
+        source,
+        condition=Condition.from_json(condition) if condition else None,
+        problem_types=reflection["problem_types"],
+        confidence=reflection["confidence"],
+        origin={**origin, "author": reflection.get("author", ""), **prompt},
+    )
 
 
 def _refined(refined: Refinement, playbook: BulletPlaybook) -> Curation:
@@ -122,12 +138,10 @@ def _refined(refined: Refinement, playbook: BulletPlaybook) -> Curation:
     return Curation("added", reason, first.id, first.evidence, refined.retired)
 
 
-def _origin(lesson: Lesson, reflection: Reflection) -> dict[str, str]:
-    """Where a bullet comes from: decision, label and its source, author, version of the prompt."""
-    origin = {
+def _origin(lesson: Lesson) -> dict[str, str]:
+    """Where a bullet comes from: decision, label and its source."""
+    return {
         "decision": lesson.decision_id,
         "label": lesson.correct,
         "label_source": lesson.label_source,
-        "author": reflection.get("author", ""),
     }
-    return origin | ({"prompt": reflection["prompt"]} if "prompt" in reflection else {})

@@ -10,6 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.evidence.odds import log_odds_of as log_odds_of
+
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
@@ -117,12 +119,6 @@ def best_shift(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: float =
         if abs(step) < _CLOSE:
             break
     return min(max(shift, -_FARTHEST), _FARTHEST)
-
-
-def log_odds_of(risk: float) -> float:
-    """The log-odds of a probability; certainty is one in a billion short of it."""
-    risk = min(max(risk, 1e-9), 1 - 1e-9)
-    return math.log(risk / (1 - risk))
 
 
 def sigmoid(log_odds: Numbers) -> Numbers:

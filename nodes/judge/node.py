@@ -15,7 +15,6 @@ from acegraph.nodes.judge.outcome import (
     sighting_in,
     verdict_word,
 )
-from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Label, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
@@ -174,7 +173,7 @@ class JudgeNode:
         learning = False
         if not settings.get("learn_later"):  # else it was queued when it was recorded
             learning = await wait.work(learns_now, self.playbook, case["id"], recorded, settings)
-        return {
+        update: Update = {
             **first_answer,
             "decision_id": case["id"],
             # The ledger keeps the agent's DECLINE; a payment that is let through is approved.
@@ -188,10 +187,13 @@ class JudgeNode:
             "undecided": undecided,
             "learning": learning,
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
-            **held_for_review(
-                recorded.decision, first_answer.get("risk_score", state["risk_score"]), settings
-            ),
         }
+        if settings.get("review"):
+            from acegraph.nodes.runtime.ask import held_for_review
+
+            risk = first_answer.get("risk_score", state["risk_score"])
+            update |= held_for_review(recorded.decision, risk, settings)
+        return update
 
     def _stored(self, decision_id: str) -> dict[str, Any] | None:
         try:

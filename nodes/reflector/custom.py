@@ -76,23 +76,19 @@ class _CustomReflector:
 
 
 def _read(answer: Mapping[str, object]) -> tuple[ReflectionForm, ConditionData | None]:
-    """The form and its condition, which may also be a sentence."""
-    given = {"confidence": 0.5, **answer}
-    stated = given.get("condition")
+    """The form and its condition, a sentence or its mapping."""
+    given: dict[str, object] = {"confidence": 0.5, **answer}
+    stated = given.pop("condition", None)
     try:
-        if isinstance(stated, str):
-            condition = Condition.parse(stated)
-            return ReflectionForm.model_validate({**given, "condition": None}), condition.to_json()
         form = ReflectionForm.model_validate(given)
-        if form.condition is None:
+        if stated is None:
             return form, None
-        return form, Condition.from_json(form.condition.model_dump()).to_json()
+        parse = Condition.parse if isinstance(stated, str) else Condition.from_json
+        return form, parse(stated).to_json()  # type: ignore[arg-type]
     except InvalidCondition as error:
-        raise ModelAnswerInvalid(f"condition: {error}") from error
+        hint = 'wanted is a sentence, as "DECLINE when hour < 13", or its mapping'
+        raise ModelAnswerInvalid(f"condition: {error}; {hint}") from error
     except ValidationError as error:
         from acegraph.nodes.models.language_model import first_complaint
 
-        complaint = first_complaint(error)
-        if complaint.startswith("condition"):
-            complaint += '; wanted is a sentence, as "DECLINE when hour < 13", or its mapping'
-        raise ModelAnswerInvalid(complaint) from error
+        raise ModelAnswerInvalid(first_complaint(error)) from error

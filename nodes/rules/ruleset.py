@@ -309,8 +309,7 @@ class Ruleset:
 
         `prose` is the number of bullets that were shown and that only a reader could use.
         """
-        declines = ruling.points > self.scale.limit(fields)
-        fired = sorted(ruling.fired, key=weight_of, reverse=declines)
+        fired = sorted(ruling.fired, key=weight_of, reverse=ruling.decision == DECLINE)
         reasons = [bullet_reason(bullet, fields) for bullet in fired]
         tests = [self.prior_scored[i].tests[0].render() for i in ruling.prior]
         points = self.start + sum(self.prior_scored[i].points for i in ruling.prior)

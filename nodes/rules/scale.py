@@ -13,6 +13,8 @@ of rules was held out, as from a few frauds, no risk is above what ten labelled 
 seen to have.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, log_odds_of, sigmoid
+from acegraph.nodes.evidence.odds import log_odds_of
 from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
@@ -37,6 +39,7 @@ from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
 if TYPE_CHECKING:
+    from acegraph.nodes.evidence.residuals import Mask, Numbers
     from acegraph.state.playbook.playbook import BulletPlaybook
 
 MOST_DECLINED_PER_FRAUD: Final = 10.0
@@ -85,7 +88,7 @@ class HighestRisk:
         return round(1 / (1 + math.exp(-log_odds)), 12)
 
     @classmethod
-    def of(cls, fraud: Mask, log_odds: Numbers, shares: Numbers, cases: int) -> "HighestRisk":
+    def of(cls, fraud: Mask, log_odds: Numbers, shares: Numbers, cases: int) -> HighestRisk:
         """What held-out cases bear out: the highest one that explains their labels about as well as
         the best. Where no risk is high, that is 1.
         """
@@ -96,7 +99,7 @@ class HighestRisk:
         return cls(float(as_well.max()), round(rate, 6), cases)
 
     @classmethod
-    def seen(cls, fraud: Mask, log_odds: Numbers, shares: Numbers) -> "HighestRisk":
+    def seen(cls, fraud: Mask, log_odds: Numbers, shares: Numbers) -> HighestRisk:
         """What the labelled cases themselves bear out: of the riskiest, ten or more, the share of
         fraud at the lower end of its interval.
         """
@@ -113,7 +116,7 @@ class HighestRisk:
         return cls(min(max([_LEAST_LIFT * rate, *low]), 1.0), rate)
 
     @classmethod
-    def behind(cls, bullets: Sequence[Bullet]) -> "HighestRisk | None":
+    def behind(cls, bullets: Sequence[Bullet]) -> HighestRisk | None:
         """The one of the newest set of rules among these; None if no set was held out.
 
         A rule that somebody wrote, after it or without it, or that came of later cases, may know
@@ -146,7 +149,7 @@ class _Found(NamedTuple):
     riskiest: int
 
     @classmethod
-    def of(cls, table: CaseTable, bullets: Sequence[Bullet]) -> "_Found | None":
+    def of(cls, table: CaseTable, bullets: Sequence[Bullet]) -> _Found | None:
         """What the cases tell; None where they are too few.
 
         In steps, so that it is not computed with every case; the same cases give the same scale.
@@ -161,6 +164,7 @@ class _Found(NamedTuple):
             return None
         from acegraph.nodes.evidence.backtest import can_prove
         from acegraph.nodes.evidence.columns.entities import case_shares
+        from acegraph.nodes.evidence.residuals import best_shift
 
         if not can_prove(first):
             return None
@@ -206,7 +210,7 @@ class RiskScale:
         costs: CostMatrix | None = None,
         base_rate: float | None = None,
         fixed: float | None = None,
-    ) -> "RiskScale":
+    ) -> RiskScale:
         """The scale on which these bullets fit the labelled cases.
 
         `base_rate` is the share of fraud among the payments to be decided, where the cases are a
@@ -232,6 +236,8 @@ class RiskScale:
 
     def risks(self, log_odds: Numbers) -> Numbers:
         """The probabilities of fraud that belong to log-odds of scorecard and bullets."""
+        from acegraph.nodes.evidence.residuals import sigmoid
+
         return self.highest * sigmoid(log_odds + self.shift)
 
     def amount(self, fields: Mapping[str, Scalar]) -> float | None:
@@ -254,8 +260,9 @@ class RiskScale:
             why = "by the policy"
         elif not self.knows_rate:
             why = "as long as too few labels tell how frequent DECLINE is"
-        words = f"DECLINE above a risk of {self.decline_from(fields):.2g}, {why}"
-        if self.highest <= self.decline_from(fields):
+        limit = self.decline_from(fields)
+        words = f"DECLINE above a risk of {limit:.2g}, {why}"
+        if self.highest <= limit:
             words += f"; labelled cases bear out no risk above {self.highest:.2g}"
         return words
 
@@ -312,12 +319,14 @@ def stated_risk(log_odds: float, highest: float = 1.0) -> float:
 
 
 def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: float) -> float:
+    from acegraph.nodes.evidence.residuals import best_shift, sigmoid
+
     risks = highest * sigmoid(log_odds + best_shift(fraud, log_odds, shares, highest))
     risks = np.minimum(risks, _SUREST)
     return float(shares @ np.where(fraud, np.log(risks), np.log1p(-risks)))
 
 
-def scale_of(playbook: "BulletPlaybook", settings: RunSettings) -> RiskScale:
+def scale_of(playbook: BulletPlaybook, settings: RunSettings) -> RiskScale:
     """The scale of a run; a run without bullets knows nothing of the labelled cases."""
     node = settings["node"]
     if not settings["selects"]:

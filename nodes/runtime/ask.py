@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def held_for_review(decision: Verdict | None, risk: float | None, settings: RunSettings) -> Update:
     """What else is written where a person is asked about a decision."""
-    if not settings.get("review") or settings.get("let_through") or decision is None:
+    if settings.get("let_through") or decision is None:
         return {}
     from acegraph.state.maintenance.people.review_queue import (
         reason_to_ask,  # loads the database library
