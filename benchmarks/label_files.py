@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from common import table
+from pyarrow import csv
 
 from acegraph.state import BulletPlaybook, Transaction
 from acegraph.state.values.decision import DecisionRecord
@@ -47,11 +47,11 @@ def record_decisions(url: str) -> None:
 
 def send(folder: Path, rows: int) -> tuple[dict[str, int], int, float]:
     """The report of the command, its megabytes and its CPU seconds."""
-    file, url = folder / f"{rows}.parquet", f"sqlite:///{folder / f'{rows}.db'}"
+    file, url = folder / f"{rows}.csv", f"sqlite:///{folder / f'{rows}.db'}"
     if not file.exists():
         record_decisions(url)
         names = [f"d{number % DECISIONS}" for number in range(rows)]
-        pq.write_table(pa.table({"decision_id": names, "label": ["fraud"] * rows}), file)
+        csv.write_csv(pa.table({"decision_id": names, "label": ["fraud"] * rows}), file)
     words = ["feedback", "--file", str(file), "--no-learn", "--json", "--playbook", url]
     command = [sys.executable, "-c", RUN, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -70,7 +70,7 @@ def main(rows: int = 1_000_000) -> None:
     for what, (report, megabytes, seconds) in sent.items():
         counts = [f"{report['labels']:,}", f"{report['changed']:,}"]
         lines.append([what, *counts, f"{megabytes} MB", f"{seconds:.1f} s"])
-    table("labels from a Parquet file", lines)
+    table("labels from a CSV", lines)
     if [report["changed"] for report, *_ in sent.values()] != [DECISIONS, DECISIONS, 0]:
         raise AssertionError("each label must count once")
     if sent["all"][1] > sent["a tenth"][1] + MORE_MEGABYTES:
