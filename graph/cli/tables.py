@@ -291,7 +291,8 @@ def backtest_table(report: "BacktestReport") -> Table:
             *(">money of frauds", ">of good", ">adds"),
         ],
         rows,
-        "adds: frauds / good payments on which the playbook without the rule says something else",
+        "adds: frauds / good payments on which the playbook without the rule says something else; "
+        "not known where the table lacks columns of its bullets",
     )
 
 

@@ -69,14 +69,8 @@ def replay(
     Pass the agent and the embeddings that the graph was made with, if it was given any.
     """
     stored = playbook.decision(decision_id)
-    if stored["decision"] is None:
-        raise PlaybookError(f"{decision_id!r} is a labelled case that was never decided")
-    if not stored["text"]:
-        raise PlaybookError(f"what decision {decision_id!r} was about was erased")
-    if stored["seen"] < 0:
-        raise PlaybookError(
-            f"decision {decision_id!r} was made before the ledger kept what a replay needs"
-        )
+    if why := _why_not(stored):
+        raise PlaybookError(f"decision {decision_id!r} {why}")
     transaction = Transaction(stored["text"], stored["fields"])
     settings: RunSettings = stored["settings"]
     with as_of(playbook, int(stored["seen"])) as past:
@@ -103,6 +97,15 @@ def replay(
         decision_today=_decide(transaction, today, playbook, settings, agent),
         shown_today=_ids(today),
     )
+
+
+def _why_not(stored: Mapping[str, Any]) -> str:
+    """Why a case cannot be decided again; empty if it can."""
+    if stored["decision"] is None:
+        return "is a labelled case that was never decided"
+    if not stored["text"]:
+        return "cannot be repeated: what it was about was erased"
+    return "" if stored["seen"] >= 0 else "was made before the ledger kept what a replay needs"
 
 
 def selection_for(
