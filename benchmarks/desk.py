@@ -17,8 +17,8 @@ import sqlalchemy as sa
 from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import create_desk
-from acegraph.graph.desk.cuts import other_cuts
 from acegraph.graph.desk.desk import Desk
+from acegraph.graph.desk.pages.lab import other_cuts
 from acegraph.graph.metrics.records import Cases
 from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.service import Service, ServiceSettings

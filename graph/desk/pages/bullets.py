@@ -9,7 +9,6 @@ from typing import Final
 from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
-from acegraph.graph.desk.figures import last_right
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
@@ -21,6 +20,7 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Bullet
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.second_person import to_look_at
+from acegraph.state.playbook.decision_index import FRAUD, HONEST, DecisionColumns
 from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
 
 _DONE: Final = {
@@ -94,13 +94,21 @@ def show_all(desk: Desk, visit: Visit) -> Response:
 
 def _row(desk: Desk, bullet: Bullet) -> Row:
     columns = desk.decisions()
-    last = last_right(columns, bullet)
+    last = _last_right(columns, bullet)
     return Row(
         bullet,
         desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
         None if last is None else float(columns.seconds[last]),
     )
+
+
+def _last_right(columns: DecisionColumns, bullet: Bullet) -> int | None:
+    """The newest decision on which a bullet fired and was right, by its number."""
+    fired = columns.rows_of(bullet.number, credited=True)
+    wanted = FRAUD if bullet.verdict == DECLINE else HONEST
+    right = fired[columns.label[fired] == wanted]
+    return int(right[-1]) if len(right) else None
 
 
 def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:

@@ -1,24 +1,28 @@
-"""The rule lab: write a rule, see at once what it would have done, and propose it."""
+"""The rule lab: write a rule, see what it and its other cuts would have done, and propose it."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Final
 
+import numpy as np
 from starlette.responses import Response
 
-from acegraph.graph.desk.cuts import other_cuts
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
+from acegraph.graph.metrics.records import Cases, Record
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Condition, InvalidCondition
 from acegraph.state.errors import InvalidInput
 from acegraph.state.values.bullet import MAX_CONTENT
-from acegraph.state.values.condition import OPENING, written_field
+from acegraph.state.values.condition import OPENING, Comparison, written_field
 
 _AND: Final = re.compile(r"\s+and\s+", re.IGNORECASE)
+_SHARES: Final = np.linspace(0, 1, 6)
+"""Where frauds, and where good payments, are cut into equal parts."""
 _MOST: Final = 12
 """So many fields are offered."""
 _SAMPLE: Final = 5
@@ -87,6 +91,43 @@ def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
             hint = f"; did you mean {near[0]}?" if near else ""
             return f"No labelled case has a field {name}{hint}"
     return ""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A rule with another number in one of its comparisons, and what it does then."""
+
+    value: float
+    tried: Record
+    is_now: bool
+
+
+def other_cuts(cases: Cases, condition: Condition) -> dict[Comparison, list[Cut]]:
+    """For each comparison with a number, what the rule does with others in its place."""
+    numeric = (one for one in condition.comparisons if one.op in ("<", "<=", ">", ">="))
+    return {one: _cuts_of(cases, condition, one) for one in dict.fromkeys(numeric)}
+
+
+def _cuts_of(cases: Cases, condition: Condition, comparison: Comparison) -> list[Cut]:
+    column, now = cases.table.column(comparison.field), comparison.value
+    assert isinstance(now, int | float)
+    values = {float(now)}
+    # Frauds and good payments weigh the same, however rare one of them is.
+    for kind in (cases.fraud, cases.honest):
+        numbers = column.numbers[kind] if column else np.zeros(0)
+        known = numbers[~np.isnan(numbers)]
+        places = np.quantile(known, _SHARES, method="nearest") if len(known) else ()
+        values |= {float(f"{value:.4g}") for value in places}
+    return [Cut(value, _tried(cases, condition, comparison, value), value == now)
+            for value in sorted(values)]  # fmt: skip
+
+
+def _tried(cases: Cases, condition: Condition, comparison: Comparison, value: float) -> Record:
+    written = int(value) if value.is_integer() else value
+    another = replace(comparison, value=written)
+    changed = (another if one == comparison else one for one in condition.comparisons)
+    rule = replace(condition, comparisons=tuple(changed))
+    return cases.tried(rule, rule.holds_over(cases.table))
 
 
 def propose(desk: Desk, visit: Visit) -> Response:

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import metadata
 from shutil import disk_usage
 from time import monotonic
@@ -13,6 +13,7 @@ from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
+from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
@@ -35,10 +36,6 @@ class Finding:
     name: str
     level: Level
     text: str
-
-    def to_json(self) -> dict[str, str]:
-        """The finding as JSON holds it."""
-        return asdict(self)
 
 
 class ProbeForm(Form):
@@ -107,35 +104,27 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
     what = f"{name} ({why})"
     try:
         if role == "embedding":
-            return _check_embedder(name, what, ask)
-        return _check_chat_model(role, name, what, ask)
+            return Finding(role, "ok", f"{what}, {_dimensions(name) if ask else 'not asked'}")
+        model = named.resolve_model(role, None, name)
+        assert model is not None
+        what += f" by {model.method}"
+        notes, told = _greeted(model) if ask else ("", "not asked")
+        return Finding(role, "warning" if notes else "ok", f"{what}, {notes or told}")
     except (ModelError, InvalidSettings, OSError) as error:  # a recording may not be writable
         return Finding(role, "problem", f"{what}: {error}")
 
 
-def _check_chat_model(role: named.Role, name: str, what: str, ask: bool) -> Finding:
-    model = named.resolve_model(role, None, name)
-    assert model is not None
-    what += f" by {model.method}"
-    if not ask:
-        return Finding(role, "ok", f"{what}, not asked")
+def _greeted(model: LanguageModel) -> tuple[str, str]:
+    """What is to be noted of an answer, and how long it took."""
     started = monotonic()
-    try:
-        with metered(Meter()) as meter:
-            finish(model.fill(ProbeForm, [HumanMessage("Greet me with one word.")], BLOCKING))
-    except ModelError as error:
-        return Finding(role, "problem", f"{what}: {error}")
-    if meter.notes:
-        return Finding(role, "warning", f"{what}: {'; '.join(meter.notes)}")
-    return Finding(role, "ok", f"{what}, answered in {monotonic() - started:.1f} s")
+    with metered(Meter()) as meter:
+        finish(model.fill(ProbeForm, [HumanMessage("Greet me with one word.")], BLOCKING))
+    return "; ".join(meter.notes), f"answered in {monotonic() - started:.1f} s"
 
 
-def _check_embedder(name: str, what: str, ask: bool) -> Finding:
-    model = named.embedding_model(name)
-    if ask:
-        vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # two, because they must differ
-    what += f", {len(vector)} dimensions" if ask else ", not asked"
-    return Finding("embedding", "ok", what)
+def _dimensions(name: str) -> str:
+    vector, _ = finish(named.embedding_model(name).vectors(_PROBES, BLOCKING))  # they must differ
+    return f"{len(vector)} dimensions"
 
 
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:

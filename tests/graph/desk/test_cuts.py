@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from desk_office import Office
 
-from acegraph.graph.desk.cuts import other_cuts
+from acegraph.graph.desk.pages.lab import other_cuts
 from acegraph.graph.metrics.records import Cases
 from acegraph.state import Case, Condition
 from acegraph.state.values.cases import CaseTable

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acegraph.graph.desk.figures import course
+from acegraph.graph.desk.pages.overview import course
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
 
 
