@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.decision import Agent, Decision, Question, by_field
@@ -81,7 +82,7 @@ class AgentNode:
         return Question(
             Transaction(case["text"], case["given_fields"]),
             case["fields"],
-            tuple(self.playbook.get_bullets(bullet["id"] for bullet in state["bullets"])),
+            tuple(self.playbook.get_bullets(map(itemgetter("id"), state["bullets"]))),
             self.ruleset or Ruleset.of(self.playbook, state["settings"]),
             by_field(state["doubts"]),
             case["id"],

@@ -62,19 +62,17 @@ class JudgeNode:
         """What the node writes for each state, or why the ledger refuses the decision; all are
         recorded in one write.
         """
-        states = [_with_held_decision(state) for state in states]
-        is_decided = [state["decision"] != UNDECIDED for state in states]
-        judged = [
-            await self._judged(state, wait)
-            for state, decided in zip(states, is_decided, strict=True)
-            if decided
-        ]
+        states = list(map(_with_held_decision, states))
+        decided = [state for state in states if state["decision"] != UNDECIDED]
+        judged = [await self._judged(state, wait) for state in decided]
         recorded = await wait.work(self._record, judged) if judged else []
-        pairs = iter(zip(judged, recorded, strict=True))
-        return [
-            await (self._concluded(*next(pairs), wait) if decided else self._left_open(state, wait))
-            for state, decided in zip(states, is_decided, strict=True)
-        ]
+        ended, updates = zip(judged, recorded, strict=True), list[Update | PlaybookError]()
+        for state in states:
+            if state["decision"] == UNDECIDED:
+                updates.append(await self._left_open(state, wait))
+            else:
+                updates.append(await self._concluded(*next(ended), wait))
+        return updates
 
     async def _left_open(self, state: AceState, wait: Wait) -> Update | PlaybookError:
         """What the node writes where the agent gave no decision: an earlier one under this id

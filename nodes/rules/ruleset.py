@@ -69,7 +69,7 @@ class Scored:
     @cached_property
     def fields(self) -> frozenset[str]:
         """The fields that it tests."""
-        return frozenset(test.field for test in self.tests)
+        return frozenset([test.field for test in self.tests])
 
     def holds(self, fields: Mapping[str, Scalar], doubted: Container[str] = ()) -> bool:
         """Whether all tests hold, apart from those of fields in doubt."""
@@ -144,7 +144,7 @@ class Ruleset:
             active = playbook.get_bullets_for_node(node)
         bullets = of_source(active, source)
         scale = scale_for(bullets, cases, settings)
-        rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
+        rules = tuple([b for b in bullets if b.condition]) if settings["n_bullets"] else ()
         ruleset = cls(rules, task, scale, playbook.clock.version)
         return ruleset.expecting(cases) if settings.get("undecided") == "expect" else ruleset
 
@@ -160,7 +160,7 @@ class Ruleset:
     @cached_property
     def start(self) -> int:
         """The points of every case."""
-        return sum(rule.points for rule in self.task.prior if rule.test is None)
+        return sum([rule.points for rule in self.task.prior if rule.test is None])
 
     @cached_property
     def prior_scored(self) -> tuple[Scored, ...]:
@@ -171,7 +171,7 @@ class Ruleset:
     def rules_scored(self) -> tuple[Scored, ...]:
         """The rules that can be tested."""
         return tuple(
-            Scored(points_of(b), b.condition.comparisons, b) for b in self.rules if b.condition
+            [Scored(points_of(b), b.condition.comparisons, b) for b in self.rules if b.condition]
         )
 
     @property
@@ -312,7 +312,7 @@ class Ruleset:
         fired = sorted(ruling.fired, key=weight_of, reverse=ruling.decision == DECLINE)
         reasons = [bullet_reason(bullet, fields) for bullet in fired]
         tests = [self.prior_scored[i].tests[0].render() for i in ruling.prior]
-        points = self.start + sum(self.prior_scored[i].points for i in ruling.prior)
+        points = self.start + sum([self.prior_scored[i].points for i in ruling.prior])
         words = ", ".join(tests) or "no risk signal"
         if self.task.prior:
             reasons.append(f"scorecard {points / UNIT:+.1f}: {words}")

@@ -40,7 +40,7 @@ def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
     """A rule that holds, with the values that it tested and its weight."""
     assert bullet.condition is not None
     # What a text mentions stands in the rule; the whole text may say anything.
-    names = dict.fromkeys(c.field for c in bullet.condition.comparisons if c.op != MENTIONS)
-    values = ", ".join(f"{name}={fields.get(name)}" for name in names)
+    names = dict.fromkeys([c.field for c in bullet.condition.comparisons if c.op != MENTIONS])
+    values = ", ".join([f"{name}={fields.get(name)}" for name in names])
     name, weight = f"{bullet.id}: " if bullet.id else "", f"{weight_of(bullet):+.2f}"
     return f"{name}{bullet.content} [{f'{values}; {weight}' if values else weight}]"
