@@ -14,7 +14,6 @@ from acegraph.graph.cli.printing import (
     gathered_warnings,
     print_experiment,
     progress_bar,
-    write_report,
 )
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.task.policy import USUAL, Policy
@@ -122,8 +121,7 @@ def _compare_modes(
     for path in files:  # a colleague need not know where the files are
         notes = [note.replace(str(path), path.name) for note in notes]
     experiment.notes = notes
-    print_experiment(experiment)
-    write_report(experiment, report)
+    print_experiment(experiment, report)
 
 
 def _refuse_beside_against(command: typer.Context) -> None:

@@ -30,7 +30,6 @@ from acegraph.graph.cli.printing import (
     tell,
     usage_in_words,
     warn,
-    write_report,
 )
 from acegraph.graph.cli.scoring import need_tables
 from acegraph.state import AceContext, InvalidDataset, InvalidSettings
@@ -327,5 +326,4 @@ def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
             progress=progress,
             baselines=has_learners,
         )
-    print_experiment(experiment, expected=True)
-    write_report(experiment, report)
+    print_experiment(experiment, report, expected=True)

@@ -80,10 +80,16 @@ def in_words(curation: "Curation | None") -> str:
     return f"{curation.action}: {curation.reason}"
 
 
-def print_experiment(experiment: "Experiment", *, expected: bool = False) -> None:
-    """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
+def print_experiment(
+    experiment: "Experiment", report: Path | None = None, *, expected: bool = False
+) -> None:
+    """Print the tables of an experiment, and what decided; write the report, if one is wanted."""
     from acegraph.graph.cli import tables
+    from acegraph.graph.experiments.report.page import write_report
 
+    if report:
+        write_report(experiment, report)
+        warn(f"Report: {report}")
     if wants_json.get():  # the tables would be counted in vain
         tell(experiment.to_json())
         return
@@ -107,15 +113,6 @@ def check_report(file: Path | None) -> None:
 
     if file:
         check_report(file)
-
-
-def write_report(experiment: "Experiment", file: Path | None) -> None:
-    """Write the report, if one is wanted, and say where it is."""
-    from acegraph.graph.experiments.report.page import write_report
-
-    if file:
-        write_report(experiment, file)
-        warn(f"Report: {file}")
 
 
 def usage_in_words() -> list[str]:

@@ -82,7 +82,6 @@ def _cell(value: object) -> Text:
 def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Group:
     """All modes and learners with intervals, and the paired test of each against the first."""
     names = names_of(experiment)
-    halves = {name: MODE_NAMES[name] for name in experiment.modes if name not in names}
     columns = {
         ">acc.": _mean("accuracy"),
         ">balanced, 95 %": _interval("balanced_accuracy"),
@@ -91,7 +90,7 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
         _against(names): lambda one: _gap(one.gain, 100, "{:+.1f}"),
     }
     title = "The same held-out stream, decided in every way"
-    table = _figures(title, columns, experiment, names | halves)
+    table = _figures(title, columns, experiment, names)
     notes = list(footnotes(experiment))
     if expected:
         notes.append(_EXPECTED)

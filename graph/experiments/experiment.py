@@ -139,18 +139,11 @@ class Experiment:
                 run.amounts = amounts
                 gathered.setdefault(name, []).append(run)
 
-    def add_second_half(self) -> None:
-        """Add the second half of the online stream, and vanilla on the same cases, as modes."""
-        for name in ("vanilla", "online"):
-            self.modes[f"{name}_second_half"] = [run.second_half() for run in self.modes[name]]
-
     def compared(self, name: str) -> Compared:
         """The figures of a mode or a learner, against the first mode on the same cases."""
         if name not in self._compared:
-            is_half = name.endswith("second_half")
-            first = self.modes["vanilla_second_half"] if is_half else self.first
             runs = (self.modes | self.baselines)[name]
-            self._compared[name] = Compared.of(runs, first, self.costs)
+            self._compared[name] = Compared.of(runs, self.first, self.costs)
         return self._compared[name]
 
     def to_json(self) -> dict[str, object]:
@@ -182,9 +175,7 @@ class Experiment:
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
         """How the groups of each protected field fared with a mode or a baseline."""
-        runs = (self.modes | self.baselines)[name]
-        half = name.endswith("second_half")  # its cases are not all test cases
-        return {} if half else rates_by_group(runs, self.group_values)
+        return rates_by_group((self.modes | self.baselines)[name], self.group_values)
 
 
 def run_experiment(
@@ -218,7 +209,6 @@ def run_experiment(
         experiment.copies += split.copies
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
         experiment.records = _records(pipeline.playbook, experiment.bullets, split.test, rows)
-    experiment.add_second_half()
     return experiment
 
 

@@ -14,8 +14,6 @@ MODE_NAMES: Final = {
     "offline": "offline, frozen",
     "offline_online": "offline + online",
     "online": "online only",
-    "vanilla_second_half": "vanilla, 2nd half",
-    "online_second_half": "online, 2nd half",
 }
 BASELINE_NAMES: Final = {
     "logistic_regression": "logistic regression",
@@ -36,9 +34,9 @@ def share(x: float) -> str:
 
 
 def names_of(experiment: "Experiment") -> dict[str, str]:
-    """The modes and learners over all test cases, with the names that reports show."""
-    names = [*(n for n in experiment.modes if not n.endswith("second_half")), *experiment.baselines]
-    return {name: (MODE_NAMES | BASELINE_NAMES).get(name, name) for name in names}
+    """The modes and learners, with the names that reports show."""
+    known = MODE_NAMES | BASELINE_NAMES
+    return {name: known.get(name, name) for name in (*experiment.modes, *experiment.baselines)}
 
 
 def footnotes(experiment: "Experiment") -> Iterator[str]:

@@ -41,11 +41,6 @@ class Run:
         columns = zip(*(list(vars(run).values())[:4] for run in runs), strict=True)
         return cls(*(list(chain(*column)) for column in columns))
 
-    def second_half(self) -> "Run":
-        """The run from the middle of the stream on."""
-        start = len(self.truths) // 2
-        return Run(*(column[start:] for column in vars(self).values()))
-
     @property
     def fraud(self) -> NDArray[np.bool_]:
         """For each case whether the right answer is DECLINE."""

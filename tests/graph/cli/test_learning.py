@@ -87,7 +87,6 @@ def test_compare_says_where_a_change_was_seen(capsys: pytest.CaptureFixture[str]
     report = TrainingReport(220, 30, 0, 0, 2, 2, Run(), evidence=220, since_change=50)
     modes = ("vanilla", "offline", "offline_online", "online")
     experiment = Experiment(dict.fromkeys(modes, runs), training=[report])
-    experiment.add_second_half()
     print_experiment(experiment)
     wanted = "Seed 1, training: a change was seen at row 171; 50 of 220 labelled cases still count"
     assert wanted in capsys.readouterr().out
