@@ -59,7 +59,16 @@ def names_in(playbook: BulletPlaybook) -> list[str]:
 
 
 @pytest.mark.parametrize("attacks", [ATTACKS[::12], ALL], ids=["some", "all"])
-@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        *("look-alikes", "wrapped"),
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("as it is", "full width", "zero width", "tags")
+        ),
+    ],
+)
 def test_a_reflector_that_copies_the_attack_gets_nothing_in(
     disguise: str, attacks: list[str]
 ) -> None:

@@ -106,7 +106,7 @@ RANDOM = settings(
 EXAMPLES = int(os.environ.get("ACE_SOAK", "1"))
 
 
-@settings(RANDOM, max_examples=6 * EXAMPLES)
+@settings(RANDOM, max_examples=4 * EXAMPLES)
 @given(arrivals())
 def test_live_decisions_have_the_derived_fields_of_a_file(stream: list[Arrival]) -> None:
     check_that_live_equals_file(None, stream)

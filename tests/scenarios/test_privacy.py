@@ -410,7 +410,7 @@ def test_a_redacted_value_is_not_stored_as_it_came() -> None:
     assert set(digests) == {playbook.decision("d0")["digest"]}
 
 
-@pytest.mark.parametrize("command", ["serve", "train"])
+@pytest.mark.parametrize("command", ["train", pytest.param("serve", marks=pytest.mark.slow)])
 def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: Path) -> None:
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
         book.add_bullet("DECLINE when amount >= 900", NODE)

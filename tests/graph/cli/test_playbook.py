@@ -44,6 +44,7 @@ def test_a_bullet_is_shown_to_people_and_to_machines(command: Command) -> None:
     assert json.loads(command("playbook", "list", "b1", "--json"))["status"] == "active"
 
 
+@pytest.mark.slow
 def test_labels_come_from_standard_input(command: Command) -> None:
     labels = "decision_id,label\nd1,DECLINE\n"
     words = [Path(sys.executable).with_name("acegraph"), "feedback", "--file", "-"]

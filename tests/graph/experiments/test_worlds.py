@@ -72,6 +72,7 @@ def test_losing_with_more_labels_is_told_and_noise_is_not(worlds: ModuleType) ->
     assert not run.right.any()
 
 
+@pytest.mark.slow
 def test_the_luck_of_the_training_rows_is_no_loss(worlds: ModuleType) -> None:
     import world_tables
 

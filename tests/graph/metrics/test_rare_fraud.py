@@ -80,13 +80,13 @@ def test_where_both_labels_are_as_frequent_the_test_is_mcnemars() -> None:
 
 def test_where_nothing_differs_the_tests_are_seldom_significant() -> None:
     balanced = cost = 0
-    for seed in range(60):
+    for seed in range(30):
         ours, theirs = (stream(0.5, 0.1, seed=s, cases=300) for s in (seed, seed + 1000))
         theirs.amounts = ours.amounts
         balanced += paired_difference([ours], [theirs]).p_value < 0.05
         cost += cost_difference([ours], [theirs], COSTS).p_value < 0.05
-    assert balanced <= 8
-    assert cost <= 8
+    assert balanced <= 5
+    assert cost <= 5
 
 
 def test_the_figures_are_those_of_all_cases_together() -> None:
@@ -110,11 +110,11 @@ def test_intervals_of_money_cover_the_truth() -> None:
     cost = mean_amount * (0.5 * frauds + 0.1 * 0.2 * honest)
     truths = {"value_caught": 0.5, "cost_per_1000": 1000 * cost / (frauds + honest)}
     covered = dict.fromkeys(truths, 0)
-    for seed in range(60):
+    for seed in range(30):
         found = cost_estimates([stream(0.5, 0.1, seed=seed, cases=300)], COSTS)
         for name, truth in truths.items():
             covered[name] += found[name].low <= truth <= found[name].high
-    assert all(count >= 51 for count in covered.values()), covered
+    assert all(count >= 25 for count in covered.values()), covered
 
 
 def test_three_alerts_that_were_all_right_are_no_certainty() -> None:

@@ -359,8 +359,15 @@ def test_no_config_signs_in_anothers_name(server: Place, waiting: str, forged: A
     "forged",
     [
         {"context": {"langgraph_auth_user_id": "bob"}},
-        {"context": {"langgraph_auth_user_id": "ann"}},
-        {"config": {"configurable": {"langgraph_auth_user_id": "ann", "__context_provided__": 1}}},
+        pytest.param({"context": {"langgraph_auth_user_id": "ann"}}, marks=pytest.mark.slow),
+        pytest.param(
+            {
+                "config": {
+                    "configurable": {"langgraph_auth_user_id": "ann", "__context_provided__": 1}
+                }
+            },
+            marks=pytest.mark.slow,
+        ),
         {"checkpoint": {"langgraph_auth_user_id": "bob", "__context_provided__": True}},
     ],
 )

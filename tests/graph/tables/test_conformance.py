@@ -185,7 +185,7 @@ def test_the_sql_of_a_ruleset_decides_as_the_ruleset(
     ruleset = TableRules.of(book, context).ruleset
     if undecided == "expect":
         ruleset = ruleset.expecting(book.cases(NODE))
-    rows, task = rows_of(1_500), Task("payments", FIELDS)
+    rows, task = rows_of(700), Task("payments", FIELDS)
     query = to_sql(ruleset, FIELDS, engine, ids="row")
     table = as_table(rows)
     if engine == "duckdb":
