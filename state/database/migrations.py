@@ -7,7 +7,7 @@ database, or one of another program, is refused.
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -94,17 +94,14 @@ def _create_tables(connection: sa.Connection) -> None:
     """Create all tables where none is there."""
     dialect = connection.dialect
     if dialect.name not in _DEFINITIONS:
-        _DEFINITIONS[dialect.name] = [str(one.compile(dialect=dialect)) for one in _definitions()]
+        made: list[ExecutableDDLElement] = []
+        for table in tables.metadata.sorted_tables:
+            made += [CreateTable(table), *map(CreateIndex, table.indexes)]
+        _DEFINITIONS[dialect.name] = [str(one.compile(dialect=dialect)) for one in made]
     for definition in _DEFINITIONS[dialect.name]:
         connection.exec_driver_sql(definition)
     connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
     connection.execute(tables.meta.insert().values(key="schema", value=str(tables.SCHEMA_VERSION)))
-
-
-def _definitions() -> Iterator[ExecutableDDLElement]:
-    for table in tables.metadata.sorted_tables:
-        yield CreateTable(table)
-        yield from map(CreateIndex, table.indexes)
 
 
 def _to_5(connection: sa.Connection) -> None:

@@ -84,17 +84,16 @@ class HiddenFields:
         """The fields as they are stored; others may repeat a hidden value."""
         kept: Fields = {}
         for name, value in fields.items():
-            if name not in self.values:
-                kept[name] = self._other(value)
-            elif (shown := stand_in(self.values[name])) != REDACTED:
-                kept[name] = shown
+            if name in self.values:
+                if (shown := stand_in(self.values[name])) != REDACTED:
+                    kept[name] = shown
+            elif isinstance(value, str):
+                kept[name] = self.text(value)
+            else:
+                is_repeated = written(value) in self.values.values()
+                is_long = value is not None and len(written(value)) >= _LONG_NUMBER
+                kept[name] = REDACTED if is_repeated and is_long else value
         return kept
-
-    def _other(self, value: Scalar) -> Scalar:
-        if isinstance(value, str):
-            return self.text(value)
-        is_long = isinstance(value, int | float) and len(written(value)) >= _LONG_NUMBER
-        return REDACTED if is_long and written(value) in self.values.values() else value
 
     def text(self, text: str) -> str:
         """A text as it may be stored: without the hidden values, and nothing of it if one is still

@@ -76,10 +76,7 @@ def repeated(
     others = {
         case_id: label
         for case_id, label in labels.items()
-        if label
-        and (before := current[case_id])
-        and (label.known_at or confirms(before, label))
-        and not _is_same(before, label)
+        if label and (before := current[case_id]) and not _is_same(before, label)
     }
     given = labels_given(writer.connection, list(others))
     return [
@@ -175,7 +172,17 @@ def add_labels(
         states = case_states(writer, ids)
         absent = {i: state for i, state in states.items() if is_absence(labels[i].source)}
         blocked = _blocked(absent)
-        young = _too_young(labels, states, days_of) - blocked
+        days = {
+            i: state.settings["mature_days"]
+            if state.settings.get("policy")
+            else days_of(state.node)
+            for i, state in states.items()
+        }
+        young = {
+            i
+            for i in states.keys() - blocked
+            if days[i] and is_too_young(labels[i], states[i].created_at, days[i])
+        }
         usable = {i: None if i in blocked | young else labels[i] for i in ids if i in states}
         current = {i: state.label for i, state in states.items()}
         usable |= dict.fromkeys(repeated(writer, current, usable))
@@ -184,22 +191,6 @@ def add_labels(
         results |= {i: replace(results[i], missing=True) for i in blocked}
         results |= {i: replace(results[i], too_young=True) for i in young}
     return results
-
-
-def _too_young(
-    labels: Mapping[str, Label],
-    states: Mapping[str, CaseState],
-    days_of: Callable[[str], Mapping[str, float]],
-) -> set[str]:
-    """The cases that a label calls honest before its source can know."""
-    young = set()
-    for i, state in states.items():
-        if labels[i].value == APPROVE:
-            run = state.settings
-            days = run["mature_days"] if run.get("policy") else days_of(state.node)
-            if days and is_too_young(labels[i], state.created_at, days):
-                young.add(i)
-    return young
 
 
 def withdraw_label(writer: LedgerWriter, case_id: str, by: str, instead: Label | None) -> Recorded:
@@ -220,13 +211,9 @@ def apply_labels(
     writer: LedgerWriter,
     states: Mapping[str, CaseState],
     labels: Mapping[str, Label | None],
-    credited: Mapping[str, Mapping[int, str]] | None = None,
     withdrawn_by: str = "",
 ) -> dict[str, Recorded]:
-    """Store the labels that say something new, or withdrawals, and say which counters change.
-
-    `credited` is what the credited bullets argued for; if it is None, it is read.
-    """
+    """Store the labels that say something new, or withdrawals, and say which counters change."""
     changed = {
         i: label
         for i, label in labels.items()
@@ -238,8 +225,7 @@ def apply_labels(
         for i, label in changed.items()
     ]
     writer.add(tables.outcomes, rows)
-    if credited is None:
-        credited = _credited(writer, [i for i in changed if states[i].counted])
+    credited = _credited(writer, [i for i in changed if states[i].counted])
     return {
         i: _labelled(state, changed[i], credited.get(i, {})) if i in changed else state.recorded
         for i, state in states.items()

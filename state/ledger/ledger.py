@@ -4,9 +4,8 @@ Every function says by how much the counters of bullets change; `playbook/playbo
 in the same database transaction. Nothing here knows how bullets are cached or selected.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, to_text
@@ -105,7 +104,9 @@ def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | N
     if digest == ERASED:
         raise PrunedDecision(f"what decision {quoted(record.id)} was about was erased")
     state = case_states(writer, [record.id])[record.id]
-    if digest not in (record.digest, _digest_as_then(record, state.settings)):
+    # Its stored case hid what was hidden then, and not what is hidden now.
+    then = as_stored(replace(record.whole or record, settings=state.settings))
+    if digest not in (record.digest, then.digest):
         raise DecisionConflict(
             f"decision id {quoted(record.id)} was used for another transaction; nothing was "
             "changed (each payment wants an id of its own, or none)"
@@ -122,22 +123,10 @@ def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | N
     writer.add(tables.decisions, [decision_row(record, now())])
     writer.add(tables.selections, selection_rows(record))
     state = replace(state, node=record.node, decision=record.decision, counted=record.counted)
-    recorded = apply_labels(
-        writer, {record.id: state}, {record.id: label}, {record.id: _argued_for(record)}
-    )[record.id]
+    recorded = apply_labels(writer, {record.id: state}, {record.id: label})[record.id]
     # Labelled history: the label was there before the decision.
     deltas = add_deltas(_first_deltas(record, state.label), recorded.deltas)
     return replace(recorded, is_new_decision=True, deltas=deltas)
-
-
-def _digest_as_then(record: DecisionRecord, settings: Mapping[str, Any]) -> str:
-    """The digest of a decision with what its stored case hid, and not what is hidden now."""
-    return as_stored(replace(record.whole or record, settings=settings)).digest
-
-
-def _argued_for(record: DecisionRecord) -> dict[int, str]:
-    """What each credited bullet argued for, or else the decision."""
-    return {s.bullet_number: s.verdict or record.decision for s in record.shown if s.credited}
 
 
 def _first_deltas(record: DecisionRecord, label: Label | None) -> CounterDeltas:
@@ -145,4 +134,9 @@ def _first_deltas(record: DecisionRecord, label: Label | None) -> CounterDeltas:
     if not record.counted:
         return {}
     selected = {shown.bullet_number: (0, 0, 1) for shown in record.shown if shown.selected}
-    return add_deltas(selected, credit(_argued_for(record), label))
+    argued_for = {
+        shown.bullet_number: shown.verdict or record.decision
+        for shown in record.shown
+        if shown.credited
+    }
+    return add_deltas(selected, credit(argued_for, label))

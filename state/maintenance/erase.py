@@ -24,7 +24,6 @@ from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.ledger.sightings import remove_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
-from acegraph.state.values.condition import Condition
 from acegraph.state.values.notation import written
 from acegraph.state.values.texts import folded, is_named
 from acegraph.state.values.times import now
@@ -217,7 +216,9 @@ def _rows_with(writer: LedgerWriter, value: str) -> int:
 def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Clean) -> dict[str, object]:
     """Those columns of a row that hold an identifying text, without that text."""
     rule = read_condition(row.get("condition"))
-    is_kept = rule is None or not _compares_with(rule, without)
+    tests = rule.comparisons if rule else ()
+    compared = [written(one.value) for one in tests if not isinstance(one.value, bool | None)]
+    is_kept = all(without(value) == value for value in compared)
     new: dict[str, object] = {}
     for column in columns:
         if column == "condition":  # a condition without its value is none
@@ -244,12 +245,6 @@ def _task_without(task: dict[str, Any], without: _Clean) -> dict[str, Any]:
             field = {**field, "words": words, "closed": field.get("closed", False) and bool(words)}
         fields.append(field)
     return {**task, "fields": fields}
-
-
-def _compares_with(rule: Condition, without: _Clean) -> bool:
-    """Whether a rule compares a field with an identifying value."""
-    values = (c.value for c in rule.comparisons if not isinstance(c.value, bool | None))
-    return any(without(written(value)) != written(value) for value in values)
 
 
 def _scrubbed(data: object, without: _Clean, *, keys: bool = False) -> object:

@@ -17,8 +17,8 @@ from acegraph.state.database.tables import cases, history, outcomes, pruned
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import REFINEMENT, Bullet
-from acegraph.state.values.decision import PURGE_OF, PURGED, Label
-from acegraph.state.values.notation import has_value
+from acegraph.state.values.decision import PURGED, Label
+from acegraph.state.values.notation import written
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import clean_text
 
@@ -91,7 +91,13 @@ class PurgeFilter:
             self.author is None
             and self.source in (None, label.source)
             and self._is_within(label.known_at)
-            and (not self.entities or any(has_value(fields, *one) for one in self.entities))
+            and (
+                not self.entities
+                or any(
+                    fields.get(name) is not None and written(fields[name]) == written(value)
+                    for name, value in self.entities
+                )
+            )
         )
 
     def _is_within(self, time: str) -> bool:
@@ -143,7 +149,7 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
         for bullet in gone:
             playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
         for case, instead in labels.items():
-            playbook.withdraw(case, f"{PURGE_OF}{why}", instead)
+            playbook.withdraw(case, f"purge of {why}", instead)
         reason = f"{PURGED}{why}; it was retired beside that"
         for bullet in restored:
             playbook.set_status(bullet.id, "active", reason, by)

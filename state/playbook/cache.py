@@ -295,22 +295,19 @@ class PlaybookCache:
         """Bring the tables of labelled cases up to date; a written label does not change."""
         writer = self.database.writer
         until = writer.position if writer else self._clock.position
-        if self._cases and until > self._labels_until:
+        since = self._labels_until
+        if self._cases and until > since:
             fetch = fetch or self.database.fetch
-            for row in fetch(sql.LABELLED_BETWEEN, self._labels_until, until):
-                self._add_labelled(LabelledRow(*row))
+            for row in map(LabelledRow._make, fetch(sql.LABELLED_BETWEEN, since, until)):
+                table = self._cases.get(row.node)
+                if table is None or (row.source == JUDGE and row.revision == 1):
+                    continue
+                known_at = min(row.known_at, now())  # the clock of its writer may be ahead
+                if row.revision == 1 and known_at >= table.known_at:
+                    table.take(replace(read_case(row), known_at=known_at))
+                else:  # it is not the newest
+                    self._cases.pop(row.node)
         self._labels_until = until
-
-    def _add_labelled(self, row: LabelledRow) -> None:
-        """Add a labelled case to the table in memory, or drop the table if it is not newest."""
-        table = self._cases.get(row.node)
-        if table is None or (row.source == JUDGE and row.revision == 1):
-            return
-        known_at = min(row.known_at, now())  # the clock of its writer may be ahead
-        if row.revision == 1 and known_at >= table.known_at:
-            table.take(replace(read_case(row), known_at=known_at))
-        else:
-            self._cases.pop(row.node)
 
     def _keep(self, row: Mapping[str, Any]) -> None:
         """Take the row of a bullet into memory."""

@@ -5,7 +5,7 @@ cases.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final, Literal, cast
@@ -163,7 +163,11 @@ class Declarations(Bullets):
         active = self.get_bullets_for_node(node) if stored else ()
         changed = _rules_that_lose(self.task(node), task, active)
         if changed and not retire:
-            raise InvalidSettings(_in_words(changed))
+            lost = "; ".join(f"{bullet.id} ({why})" for bullet, why in changed)
+            raise InvalidSettings(
+                f"active rules test what this task changes: {lost}; keep these fields as they are, "
+                "or set_task(..., retire=True) makes candidates of the rules"
+            )
         task = replace(task, version=version + 1)
         content = task.to_json()
         with self.writing():
@@ -226,12 +230,3 @@ def _rules_that_lose(
         if why:
             found.append((bullet, ", ".join(why)))
     return found
-
-
-def _in_words(changed: Sequence[tuple[Bullet, str]]) -> str:
-    """Why a task is refused: which rules would lose what they test."""
-    lost = "; ".join(f"{bullet.id} ({why})" for bullet, why in changed)
-    return (
-        f"active rules test what this task changes: {lost}; keep these fields as they are, "
-        "or set_task(..., retire=True) makes candidates of the rules"
-    )

@@ -34,12 +34,13 @@ class Lesson:
     @classmethod
     def of(cls, state: AceState) -> "Lesson":
         """The lesson of a run after its decision was judged."""
-        correct = parse_verdict(state["correct_answer"])
+        correct, is_correct = parse_verdict(state["correct_answer"]), state["is_correct"]
+        decided = correct if is_correct else other(correct)
         return cls(
             decision_id=state["case"]["id"],
             transaction=Transaction(state["case"]["text"], state["case"]["given_fields"]),
             # The decision of the agent: the run's answer may be that of a person.
-            decision=_decided(state["is_correct"], correct),
+            decision=UNDECIDED if is_correct is None else decided,
             correct=correct,
             reasons=state["reasons"],
             settings=state["settings"],
@@ -51,9 +52,3 @@ class Lesson:
 def has_failed(state: AceState, step: str) -> bool:
     """Whether the model of a step failed in this run; that teaches nothing."""
     return (state["undecided"] or "").startswith(f"{step}: ")
-
-
-def _decided(is_correct: bool | None, correct: Verdict) -> str:
-    if is_correct is None:
-        return UNDECIDED
-    return correct if is_correct else other(correct)

@@ -11,9 +11,9 @@ from typing import Final, get_args
 
 from acegraph.state.task.field import Field, Kind, Part
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.transaction import Scalar, is_derived, is_observed
+from acegraph.state.values.transaction import is_derived, is_observed
 
 _FIRST_LOOKS: Final = (12, 20)
 _SHARE: Final = 0.05
@@ -64,7 +64,9 @@ def _of_cases(task: Task, table: CaseTable) -> list[Field]:
         is_new = not (name in known or task.field_of(name) or is_derived(name) or is_observed(name))
         enough = max(_FIRST_LOOKS[0], _SHARE * len(table))
         if is_new and column is not None and int(column.known().sum()) >= enough:
-            columns[name] = _values(column)
+            values = (*column.values, None)
+            numbers = zip(column.numbers.tolist(), column.codes.tolist(), strict=True)
+            columns[name] = [n if n == n else values[code] for n, code in numbers]
     found = [one.field for one in guess(columns, is_file=False)]
     times = {one.name for one in found if one.kind == "time"}
     return [
@@ -73,13 +75,6 @@ def _of_cases(task: Task, table: CaseTable) -> list[Field]:
         if (one.role == "id" or len(one.words) < _MOST_WORDS)
         and one.name.rpartition(".")[0] not in times
     ]
-
-
-def _values(column: Column) -> list[Scalar]:
-    """The values of a column, case by case."""
-    values = (*column.values, None)
-    numbers = zip(column.numbers.tolist(), column.codes.tolist(), strict=True)
-    return [number if number == number else values[code] for number, code in numbers]
 
 
 def _of_rules(task: Task, tests: Iterable[Comparison]) -> Iterator[Field]:

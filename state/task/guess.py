@@ -143,7 +143,11 @@ def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
     """
     fields = tuple(one.field for one in guesses)
     kinds = {fold(one.name): one for one in fields}
-    shared = [own for own in CARD_PAYMENTS.fields if _is_same(own, kinds.get(fold(own.name)))]
+    shared = [
+        own
+        for own in CARD_PAYMENTS.fields
+        if (found := kinds.get(fold(own.name))) and own.kind == found.kind and own.name != "text"
+    ]
     derived = derived_of(fields)
     if len(shared) < 2:
         return Task(name, fields, derived)
@@ -195,10 +199,6 @@ def _of_entity(kind: str, entities: dict[str, str], roles: dict[str, str]) -> It
         place = (roles["latitude"], roles["longitude"])
         yield Derived(f"{kind}.km_since_last", "km_since", (*sources, *place))
         yield Derived(f"{kind}.kmh_since_last", "km_since", (*sources, *place), "hour")
-
-
-def _is_same(own: Field, found: Field | None) -> bool:
-    return found is not None and (own.kind, own.name != "text") == (found.kind, True)
 
 
 def _guess_one(name: str, values: Sequence[Scalar], is_file: bool) -> Guess | None:

@@ -40,8 +40,6 @@ class Policy:
     """With review, a person is asked between these risks, and where undecided."""
     explore: float = 0.0
     """The share of would-be declines that is let through, so that they get a label."""
-    explore_most: float | None = None
-    """The most money a day that exploring may risk."""
     mature_days: dict[str, float] = field(default_factory=dict)
     """By source of labels, the age in days from which on a case that it calls honest is so."""
     undecided: Literal["hold", "expect"] = "hold"

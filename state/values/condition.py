@@ -218,7 +218,10 @@ class Condition:
                     "not a condition: a field and a number, true, false or a word in quotes, "
                     f'as "NG", wanted at {text[at : at + 40]!r}'
                 )
-            comparisons.append(_read_comparison(test))
+            field, word, op = test["field"], test["value"], test["op"].lower()
+            name = str(_read_value(field)) if field.startswith('"') else field
+            value = None if word is None else _read_value(word)
+            comparisons.append(Comparison(name, _ALIASES.get(op, op), value))
             at = test.end()
         return cls(tuple(comparisons), parse_verdict(opening[1]))
 
@@ -285,12 +288,6 @@ def written_field(name: str) -> str:
     """The name of a field as a sentence has it: in quotes where it could be misread."""
     is_bare = _BARE_FIELD.fullmatch(name) and name.lower() not in {"and", "is", "not"}
     return name if is_bare else json.dumps(name, ensure_ascii=False)
-
-
-def _read_comparison(test: re.Match[str]) -> Comparison:
-    field, word, op = test["field"], test["value"], test["op"].lower()
-    name = str(_read_value(field)) if field.startswith('"') else field
-    return Comparison(name, _ALIASES.get(op, op), None if word is None else _read_value(word))
 
 
 def _read_value(word: str) -> Scalar:

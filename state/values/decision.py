@@ -15,8 +15,6 @@ CounterDeltas = Mapping[int, tuple[int, int, int]]
 """By bullet number, what is added to the counters: helpful, harmful, selected."""
 PURGED: Final = "purged: "
 """The reason of a change begins with this if a purge made the change."""
-PURGE_OF: Final = "purge of "
-"""The source of a withdrawal begins with this if a purge withdrew the label."""
 
 KINDS: Final = ("customer", "card", "device", "merchant")
 """The kinds of entities whose earlier payments count."""

@@ -125,16 +125,6 @@ def is_nothing(word: str) -> bool:
     return word.strip().lower() in NOTHING
 
 
-def has_value(fields: Mapping[str, object], name: str, value: object) -> bool:
-    """Whether a field has this value, compared as a person would write both.
-
-    >>> has_value({"card": 4711.0}, "card", "4711"), has_value({}, "card", "4711")
-    (True, False)
-    """
-    stored = fields.get(name)
-    return stored is not None and written(stored) == written(value)
-
-
 _WRITTEN_OUT: Final = 1e16
 """From here on a float is written with an exponent."""
 

@@ -179,7 +179,8 @@ def _flatten(
     for key, value in fields.items():
         if not isinstance(key, str):
             _check_storable("", key)
-        name = prefix + _clean_name(str(key))
+        clean = _clean_short_text if len(str(key)) <= MAX_NAME else clean_text
+        name = prefix + (clean(str(key)) or "unnamed")
         if len(name) > MAX_NAME:
             raise InvalidTransaction(
                 f"a field name has {len(name):,} characters; {MAX_NAME} at most"
@@ -197,11 +198,6 @@ def _flatten(
                 yield name, plain_value(name, next(iter(value)))
         else:
             yield name, plain_value(name, value)
-
-
-def _clean_name(key: str) -> str:
-    clean = _clean_short_text if len(key) <= MAX_NAME else clean_text
-    return clean(key) or "unnamed"
 
 
 _clean_short_text = lru_cache(maxsize=4096)(clean_text)  # payments have the same fields
