@@ -161,7 +161,7 @@ def _compare_versions(version: int, file: Path | None, columns: Columns) -> None
 
     Without a file: with what it decided in shadow on the live stream.
     """
-    from acegraph.graph.experiments.duel import duel, live_duel
+    from acegraph.graph.experiments.experiment import duel, live_duel
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
         if file is None:

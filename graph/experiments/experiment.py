@@ -1,4 +1,5 @@
-"""An experiment: train and test over several seeds, with every way of deciding on the same cases.
+"""An experiment: train and test over several seeds, with every way of deciding on the same cases;
+or a duel of two versions of a playbook, by their rulesets now or in shadow on the live stream.
 
 It gathers runs and computes figures. The tables are in cli/tables.py, the pictures in pictures.py.
 """
@@ -6,9 +7,10 @@ It gathers runs and computes figures. The tables are in cli/tables.py, the pictu
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 from acegraph.graph.data.declare import fields_of, task_of
-from acegraph.graph.data.files import Item, as_items
+from acegraph.graph.data.files import Item, as_items, row_name
 from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import Split
 from acegraph.graph.data.synthetic import generate_transactions
@@ -24,17 +26,23 @@ from acegraph.graph.metrics.paired import Difference, paired_difference, won
 from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.transfer import bullet_to_json
-from acegraph.graph.training.pipeline import TrainingPipeline
+from acegraph.graph.tables.ruleset import TableRules
+from acegraph.graph.training.pipeline import LabelledCases, TrainingPipeline
 from acegraph.graph.training.report import TrainingReport
 from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import AceContext, Bullet, BulletPlaybook, Case
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, InvalidDataset
+from acegraph.state.ledger.lookups import challenged_decisions
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Fields, Scalar
+from acegraph.state.values.verdict import UNDECIDED
+
+IN_FORCE: Final = "in force"
+"""The side that decides today, or in a live duel the version that decided then."""
 
 
 @dataclass(frozen=True)
@@ -244,4 +252,56 @@ def run_demonstration(
         replace(run, decisions=[one.best_decision for one in stream], risks=[None] * len(stream))
         for (_, stream), run in zip(worlds, experiment.modes["vanilla"], strict=True)
     ]
+    return experiment
+
+
+def duel(
+    playbook: BulletPlaybook,
+    version: int,
+    dataset: LabelledCases,
+    *,
+    context: AceContext | None = None,
+    progress: Progress | None = None,
+) -> Experiment:
+    """Decide labelled cases by today's rules and by those of another version.
+
+    Neither version learns, and nothing is stored.
+    """
+    items, runs = as_items(dataset), (Run(), Run())
+    today = TableRules.of(playbook, context)
+    rows = fields_of(items, today.task)
+    sides = (today, TableRules.of_version(playbook, version, context))
+    for run, rules in zip(runs, sides, strict=True):
+        for item, row in zip(items, rows, strict=True):
+            decided = rules.decide(row)
+            run.add(item["answer"], decided.decision, decided.risk, row_name(item))
+            if progress:
+                progress("cases", len(run.truths), len(items))
+    return _duel(playbook, version, runs, rows)
+
+
+def live_duel(playbook: BulletPlaybook, version: int) -> Experiment:
+    """Compare what a version decided in shadow with what was decided, on the labelled cases."""
+    cases = challenged_decisions(playbook.database, version)
+    if not cases:
+        raise InvalidDataset(
+            f"no labelled decision with version {version} in shadow; run with "
+            f"AceContext(policy={{'shadow': {version}}}), or give a file of labelled cases"
+        )
+    champion, challenger = Run(), Run()
+    for case in cases:
+        champion.add(case.label, case.decision, case.risk_score)
+        decision = case.challenger_decision or UNDECIDED
+        challenger.add(case.label, decision, case.challenger_risk_score)
+    return _duel(playbook, version, (champion, challenger), [case.fields for case in cases])
+
+
+def _duel(
+    playbook: BulletPlaybook, version: int, runs: tuple[Run, Run], rows: Sequence[Fields]
+) -> Experiment:
+    """Both sides with the costs of the policy, and the amounts and groups of the task."""
+    node = AceContext().node
+    experiment = Experiment(costs=CostMatrix(**(playbook.policy(node).costs or {})))
+    sides = dict(zip((IN_FORCE, f"version {version}"), runs, strict=True))
+    experiment.add_seed(sides, rows, playbook.task(node))
     return experiment

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
 from langgraph.graph.state import CompiledStateGraph, StateGraph
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 
 from acegraph.graph.build import create_ace_graph
 from acegraph.state import AceContext, AceInput, DecisionConflict, InvalidInput, InvalidSettings
@@ -33,17 +33,12 @@ Fields = dict[str, Any]
 _ANSWERED: Final = ("decision_id", "decision", "risk_score", "reasons", "undecided", "warnings")
 
 
-def _input_of(task: Task) -> type[BaseModel]:
+class ToolInput(BaseModel):
     """What a model may give."""
-    noun = "payment" if task.reader else "case"
-    fields = [f"{one.name} ({one.wanted})" for one in task.fields if one.is_tested][:_NAMED]
-    told = "" if task.reader else f": {'; '.join(fields)}"
-    given = Field(description=f"the {noun}: text, or an object of its fields{told}")
-    sent_again = f"the id of the {noun}, if it has one: a {noun} sent again is counted once"
-    return create_model(
-        "ToolInput",
-        transaction=(str | Fields, given),
-        decision_id=(str | None, Field(default=None, description=sent_again)),
+
+    transaction: str | Fields = Field(description="the case: text, or an object of its fields")
+    decision_id: str | None = Field(
+        None, description="the id of the case, if it has one: a case sent again is counted once"
     )
 
 
@@ -75,7 +70,7 @@ def create_fraud_tool(
         check.adecide,
         name or ("check_payment" if task.reader else "decide_case"),
         description or described(task),
-        args_schema=_input_of(task),
+        args_schema=ToolInput,
         handle_tool_error=True,
     )
 
@@ -114,7 +109,10 @@ def described(task: Task) -> str:
     """What an agent is told that the tool does."""
     noun, declined = ("payment", "fraud") if task.reader else ("case", task.answers[1])
     answers = ", ".join(task.answers)
-    return _TOLD.format(about=task.about, noun=noun, answers=answers, declined=declined).strip()
+    named = [f"{one.name} ({one.wanted})" for one in task.fields if one.is_tested][:_NAMED]
+    told = f" Its fields: {'; '.join(named)}." if named and not task.reader else ""
+    words = {"about": task.about, "noun": noun, "answers": answers, "declined": declined}
+    return (_TOLD.format(**words) + told).strip()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """A challenger: another version of the playbook that decides beside the live one, by its rules.
 
 What it decides is called the shadow of a decision. It moves no counter; it is stored with the
-decision, and graph/experiments/duel.py compares the two when labels are known.
+decision, and graph/experiments/experiment.py compares the two when labels are known.
 """
 
 from __future__ import annotations

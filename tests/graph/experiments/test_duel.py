@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.cli.main import app
-from acegraph.graph.experiments.duel import duel, live_duel
-from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.experiments.experiment import Experiment, duel, live_duel
 from acegraph.graph.metrics.costs import cost_difference
 from acegraph.graph.metrics.run import Run
 from acegraph.state import (
