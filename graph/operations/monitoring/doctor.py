@@ -13,6 +13,7 @@ from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
+from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
@@ -104,7 +105,8 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
     what = f"{name} ({why})"
     try:
         if role == "embedding":
-            return Finding(role, "ok", f"{what}, {_dimensions(name) if ask else 'not asked'}")
+            embedding = named.embedding_model(name)  # its recording may not be writable
+            return Finding(role, "ok", f"{what}, {_dimensions(embedding) if ask else 'not asked'}")
         model = named.resolve_model(role, None, name)
         assert model is not None
         what += f" by {model.method}"
@@ -122,8 +124,8 @@ def _greeted(model: LanguageModel) -> tuple[str, str]:
     return "; ".join(meter.notes), f"answered in {monotonic() - started:.1f} s"
 
 
-def _dimensions(name: str) -> str:
-    vector, _ = finish(named.embedding_model(name).vectors(_PROBES, BLOCKING))  # they must differ
+def _dimensions(model: EmbeddingModel) -> str:
+    vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # they must differ
     return f"{len(vector)} dimensions"
 
 
