@@ -17,6 +17,7 @@ from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, ModelError, Transaction
 from acegraph.state.run.schema import CaseData, RunSettings, Update
+from acegraph.state.values.draw import is_in_share
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -52,13 +53,10 @@ class AgentNode:
             return {"decision": UNDECIDED, "undecided": decision.undecided, "reasons": reasons}
         if asked.doubts:
             reasons.append(f"{not_understood(asked.doubts)}; the decision stands without it")
-        if decision.decision == DECLINE and settings["explore"]:
-            from acegraph.nodes.agent.exploration import is_explored
-
-            if is_explored(case, settings):
-                settings["let_through"] = True
-                share = 100 * settings["explore"]
-                reasons.append(f"let through for review, as {share:g} % of such are")
+        if decision.decision == DECLINE and settings["explore"] and _is_explored(case, settings):
+            settings["let_through"] = True
+            share = 100 * settings["explore"]
+            reasons.append(f"let through for review, as {share:g} % of such are")
         _note(settings, decision, case, asked.ruleset)
         if settings["selects"] and settings["challenger"] is not None:
             challenger = self.challenger()
@@ -87,6 +85,17 @@ class AgentNode:
             by_field(state["doubts"]),
             case["id"],
         )
+
+
+def _is_explored(case: CaseData, settings: RunSettings) -> bool:
+    """Whether a would-be decline is let through, to learn whether it was fraud: a declined payment
+    never gets a label. Only a run that learns does so, and only where no label is known yet.
+
+    The risk plays no part: the share must be random for its figures to hold. Keep the seed secret
+    where customers choose the ids.
+    """
+    is_open = settings["learn"] and case["ground_truth"] is None
+    return is_open and is_in_share(f"explore:{settings['seed']}:{case['id']}", settings["explore"])
 
 
 def _note(settings: RunSettings, decision: Decision, case: CaseData, ruleset: Ruleset) -> None:

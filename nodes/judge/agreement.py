@@ -8,10 +8,10 @@ hardly ever, is not believed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.state.values.draw import is_in_share
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -79,6 +79,5 @@ class JudgeRecord:
         if self._asked % _MEASURED_EVERY == 0:
             self._agreements = agreements(self._playbook)
         self._asked += 1
-        drawn = sha256(f"judge:{decision_id}".encode("utf-8", "replace")).digest()[:8]
         weight = self._agreements.get(judge, Agreement(judge)).weight(bar)
-        return int.from_bytes(drawn) < weight * 2**64
+        return is_in_share(f"judge:{decision_id}", weight)

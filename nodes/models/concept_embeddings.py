@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
-from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
 from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY
@@ -40,21 +39,6 @@ _STOP_WORDS: Final = frozenset(
 _LONGEST_KEPT: Final = 100
 _SUFFIX = re.compile(r"(?:ing|ed|es|s|ly)$")
 _WORD = re.compile(r"[a-z][a-z'-]+")
-
-
-class ConceptEmbeddings(Embeddings):
-    """Makes deterministic vectors; texts about the same things get vectors that are close."""
-
-    model = "acegraph-concepts-1"  # embedding_models.py knows it by this name
-
-    def embed_query(self, text: str) -> list[float]:
-        """The vector of one text."""
-        vector: list[float] = embed(text).tolist()
-        return vector
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """The vectors of several texts."""
-        return [self.embed_query(text) for text in texts]
 
 
 @lru_cache(maxsize=4096)

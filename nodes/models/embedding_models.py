@@ -131,7 +131,5 @@ def named_embeddings(embeddings: Embeddings | EmbeddingModel) -> EmbeddingModel:
     """An embedding model named after the `model` of a LangChain object, or else after its class."""
     if isinstance(embeddings, EmbeddingModel):
         return embeddings
-    if getattr(embeddings, "model", None) == EMBEDDED_MODEL:
-        return EMBEDDED
     names = (getattr(embeddings, name, None) for name in ("model", "model_name", "model_id"))
     return EmbeddingModel(str(next(filter(None, names), type(embeddings).__name__)), embeddings)

@@ -21,6 +21,16 @@ def drawing_number(case_id: str) -> int:
     return int(case_id[len(TABLE) :][:8], 16)
 
 
+def is_in_share(key: str, share: float) -> bool:
+    """Whether a key belongs to a share of all keys; always the same for one key.
+
+    >>> [is_in_share("order-1", share) for share in (0.0, 1.0)]
+    [False, True]
+    """
+    drawn = hashlib.sha256(key.encode("utf-8", "replace")).digest()[:8]
+    return int.from_bytes(drawn) < share * 2**64
+
+
 def is_drawn(numbers: NDArray[np.uint64], halvings: int) -> NDArray[np.bool_]:
     """Which rows are drawn, by their numbers, if one half is left out as often as `halvings` says.
 

@@ -27,7 +27,7 @@ PAIRS = [
     ("explain", "commas"),
     ("explain", "amounts"),
     ("Task.fit, names", "names"),
-    ("ConceptEmbeddings.embed_query", "flags"),
+    ("embed", "flags"),
     ("Screening, transaction", "memos"),
     ("redaction", "characters that expand"),
     ("redaction, many fields", "other words"),

@@ -52,7 +52,7 @@ from acegraph.nodes import (
 from acegraph.nodes.agent.prompt import agent_messages
 from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.nodes.evidence.backtest import backtest
-from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
+from acegraph.nodes.models.concept_embeddings import embed
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.text.reader import read_exposed_fields
@@ -392,7 +392,7 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "Task.fit, names": _now(lambda t: _task().fit(Transaction.of(_fields(t)).fields)),
     "guess": _now(lambda t: guess({"a": pieces(t), "b": [t[:5_000]]})),
     "find_forms": _now(lambda t: find_forms({"a": pieces(t)}, is_continental=True)),
-    "ConceptEmbeddings.embed_query": _now(ConceptEmbeddings().embed_query),
+    "embed": _now(embed),
     "HybridSelector.select_bullets, text": _select,
     "HybridSelector.select_bullets, fields": lambda t: _select(_fields(t)),
     "SimpleFraudAgent.decide": _now(

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from acegraph.graph import create_ace_graph, feedback, feedback_many
 from acegraph.graph.cli.main import app
-from acegraph.nodes.agent.exploration import in_explored_share
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, Label, verify
 from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.playbook.decision_index import DecisionIndex, label_coverage
+from acegraph.state.values.draw import is_in_share
 
 ASSUMED = "no_chargeback"
 
@@ -104,7 +104,7 @@ def test_nothing_is_let_through_unasked_known_or_frozen() -> None:
 
 
 def test_the_draw_is_even_and_another_seed_draws_others() -> None:
-    drawn = [[in_explored_share(f"d{n}", 0.2, seed) for n in range(5000)] for seed in (0, 1)]
+    drawn = [[is_in_share(f"explore:{seed}:d{n}", 0.2) for n in range(5000)] for seed in (0, 1)]
     assert all(abs(sum(d) / 5000 - 0.2) < 0.02 for d in drawn)
     assert abs(sum(a and b for a, b in zip(*drawn, strict=True)) / 5000 - 0.04) < 0.01
 

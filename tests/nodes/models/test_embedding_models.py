@@ -20,7 +20,7 @@ from openai_server import Body, OpenAIServer, Response, embedded, filled
 from acegraph.graph import TrainingPipeline, create_ace_graph
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.models import named
-from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
+from acegraph.nodes.models.embedding_models import EMBEDDED
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.state import BulletPlaybook
 
@@ -113,7 +113,7 @@ def test_without_budget_for_another_model_only_rules_are_shown(
     server: OpenAIServer, playbook: BulletPlaybook
 ) -> None:
     playbook.add_bullet(PROSE, NODE)
-    HybridSelector(embeddings=ConceptEmbeddings()).select_bullets(PROSE, NODE, playbook)
+    HybridSelector(embeddings=EMBEDDED).select_bullets(PROSE, NODE, playbook)
     with metered(Budget(max_calls=0)):
         assert HybridSelector().select_bullets(PROSE, NODE, playbook)[0] == []
     assert server.requests == []
