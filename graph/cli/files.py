@@ -103,8 +103,7 @@ class Columns:
         """
         with progress_bar() as progress:
             drawn = table.draw(progress(None), known)
-        dataset = replace(drawn.dataset, unlabelled=drawn.unlabelled)
-        (dataset,) = _without_leaks([_reported(file, dataset)])
+        (dataset,) = _without_leaks([_reported(file, drawn.dataset)])
         return replace(drawn, dataset=dataset)
 
 

@@ -222,10 +222,10 @@ def _large_table(
 
 def _why_none_is_declined(playbook: "BulletPlaybook", context: AceContext) -> str:
     """Why the playbook would decline none of its labelled cases; empty if it would."""
-    from acegraph.nodes.rules.scale import scale_of
+    from acegraph.nodes.rules.ruleset import Ruleset
     from acegraph.state.run.modes import settle
 
-    scale = scale_of(playbook, settle(playbook, context))
+    scale = Ruleset.of(playbook, settle(playbook, context)).scale
     if scale.can_decline or scale.riskiest is None:
         return ""
     risk, needed = scale.risk(scale.riskiest), scale.decline_from({})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import shlex
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -56,7 +56,6 @@ class DrawnRows:
     """By row the number that drew it."""
     counts: Mapping[Verdict, int]
     """How many rows of the table have each label."""
-    unlabelled: int
 
 
 @dataclass(frozen=True)
@@ -107,8 +106,8 @@ class LabelledTable:
             if progress:
                 progress("drawing", done, len(labels))
         dataset = self._understood(pa.Table.from_batches(kept).to_pylist(), places)
-        unlabelled = int((labels == UNLABELLED).sum())
-        return DrawnRows(dataset, numbers, counts, unlabelled)
+        dataset = replace(dataset, unlabelled=int((labels == UNLABELLED).sum()))
+        return DrawnRows(dataset, numbers, counts)
 
     def _read_labels(self, batch: pa.RecordBatch) -> NDArray[np.int8]:
         positive = self.layout.positive

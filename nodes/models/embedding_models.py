@@ -5,10 +5,10 @@ must not stay for ever. providers.py chooses the model.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -18,6 +18,9 @@ from acegraph.nodes.runtime.usage import begin_call
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit
 
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
 EMBEDDED_MODEL: Final = "acegraph-concepts-1"
 """The embedded embedder, whose vectors cost nothing."""
 logger = logging.getLogger(__name__)
@@ -26,16 +29,6 @@ THRESHOLD: Final = 0.5
 stated by the design for text-embedding-3-small, seen to separate paraphrases (about .65) for
 all-MiniLM-L6-v2."""
 _IN_MEMORY: Final = 4096
-
-
-class Store(Protocol):
-    """Where the vectors of texts are kept: a playbook."""
-
-    def text_vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector]:
-        """The stored vectors of these texts."""
-
-    def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Store the vectors of some texts."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +52,7 @@ class EmbeddingModel:
         return replace(self, _memory={})
 
     async def vectors(
-        self, texts: Sequence[str], wait: Wait, store: Store | None = None
+        self, texts: Sequence[str], wait: Wait, store: "BulletPlaybook | None" = None
     ) -> list[Vector]:
         """The vectors of some texts; missing ones are fetched in one batch and stored."""
         if self.is_free:

@@ -12,7 +12,7 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.reflector.custom import Reflecting
 from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.nodes.rules.scale import RiskScale, limits_of
+from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import DECLINE, AceState, Bullet, ModelError
@@ -59,7 +59,7 @@ async def reflect_on(
     hidden = HiddenFields.of(read_fields(lesson.transaction), names, lesson.came)
     active = [b for b in of_source(bullets, source) if b.status == "active"]
     if row is not None and lesson.settings.get("decided_by"):
-        scale = RiskScale.of(table, active, *limits_of(lesson.settings))
+        scale = scale_for(active, table, lesson.settings)
         if await wait.work(_is_settled, lesson, table, row, active, scale):
             return None
     judged = Judged(

@@ -40,7 +40,6 @@ from acegraph.state.values.transaction import Scalar
 
 if TYPE_CHECKING:
     from acegraph.nodes.evidence.residuals import Mask, Numbers
-    from acegraph.state.playbook.playbook import BulletPlaybook
 
 MOST_DECLINED_PER_FRAUD: Final = 10.0
 """Without costs a missed fraud counts as much as the honest payments that come to one fraud, but
@@ -326,23 +325,13 @@ def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: fl
     return float(shares @ np.where(fraud, np.log(risks), np.log1p(-risks)))
 
 
-def scale_of(playbook: BulletPlaybook, settings: RunSettings) -> RiskScale:
-    """The scale of a run; a run without bullets knows nothing of the labelled cases."""
-    node = settings["node"]
-    if not settings["selects"]:
-        return RiskScale.of(CaseTable(()), (), *limits_of(settings))
-    return scale_for(playbook.get_bullets_for_node(node), playbook.cases(node), settings)
-
-
 def scale_for(bullets: Iterable[Bullet], cases: CaseTable, settings: RunSettings) -> RiskScale:
-    """The scale of a run with some other bullets."""
-    return RiskScale.of(cases, of_source(bullets, settings["source"]), *limits_of(settings))
-
-
-def limits_of(
-    settings: RunSettings,
-) -> tuple[CostMatrix | None, float | None, float | None]:
-    """The costs, the rate of fraud and the fixed risk of a run; ledgers of old lack them."""
+    """The scale of a run with these bullets; ledgers of old lack its costs and limits."""
     costs = settings.get("costs")
-    matrix = CostMatrix.parse(costs) if costs else None
-    return matrix, settings.get("base_rate"), settings.get("limit")
+    return RiskScale.of(
+        cases,
+        of_source(bullets, settings["source"]),
+        CostMatrix.parse(costs) if costs else None,
+        settings.get("base_rate"),
+        settings.get("limit"),
+    )

@@ -17,15 +17,13 @@ _NAME: Final = "ace"
 
 def node_span(step: str) -> AbstractContextManager[Any]:
     """A span around the body of a node; None where nobody records."""
-    trace = _in_use()
-    return nullcontext() if trace is None else _span(trace, step)
-
-
-def _in_use() -> ModuleType | None:
-    """The module of OpenTelemetry, where somebody has said where spans go."""
     trace = sys.modules.get("opentelemetry.trace")
-    is_set_up = trace and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
-    return trace if is_set_up else None
+    return _span(trace, step) if trace and _is_set_up(trace) else nullcontext()
+
+
+def _is_set_up(trace: ModuleType) -> bool:
+    """Whether somebody has said where spans go."""
+    return not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 @contextmanager
@@ -43,7 +41,8 @@ def _span(trace: ModuleType, step: str) -> Iterator[Any]:
 
 def note_decision(state: AceState, began: int) -> None:
     """Give a decision a span of its own; it began so many nanoseconds after 1970."""
-    if trace := _in_use():
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace and _is_set_up(trace):
         tracer, said = trace.get_tracer(_NAME), attributes_of(state)
         tracer.start_span(f"{_NAME}.decision", attributes=said, start_time=began).end()
 

@@ -64,8 +64,8 @@ class Draw:
         return self._halvings
 
     def _wanted(self) -> dict[Verdict, int]:
-        of_all = {label: 2 * n // self._all_count for label, n in self._counts.items()}
-        return {label: max(times.bit_length() - 1, 0) for label, times in of_all.items()}
+        most, counts = self._all_count, self._counts.items()
+        return {label: max((2 * n // most).bit_length() - 1, 0) for label, n in counts}
 
     @property
     def is_outdated(self) -> bool:

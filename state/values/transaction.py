@@ -138,7 +138,7 @@ def render_fields(fields: Mapping[str, Scalar]) -> str:
     >>> render_fields({"amount": 20.0, "vpn": True, "memo": None})
     'amount: 20.0; vpn: true; memo: missing'
     """
-    return "; ".join(f"{name}: {_render(value)}" for name, value in fields.items())
+    return "; ".join([f"{name}: {_render(value)}" for name, value in fields.items()])
 
 
 def _render(value: Scalar) -> str:
