@@ -114,8 +114,8 @@ def _compare_modes(
     with gathered_warnings() as notes:
         announce_models(context.agent_model)
         check_report(report)
-        check_baselines(baselines)
-        experiment = _run(splitting.of(files, columns), context, baselines)
+        plain = check_baselines(baselines)
+        experiment = _run(splitting.of(files, columns), context, plain=plain)
     experiment.data = " and ".join(path.name for path in files)
     experiment.split = splitting.in_words(files)
     for path in files:  # a colleague need not know where the files are
@@ -141,15 +141,14 @@ def _policy_of(command: typer.Context) -> Policy:
         return replace(book.policy(), version=0)
 
 
-def _run(splits: "list[Split]", context: AceContext, baselines: str) -> "Experiment":
-    from acegraph.graph.experiments.baselines import check_baselines
+def _run(splits: "list[Split]", context: AceContext, *, plain: bool) -> "Experiment":
     from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
 
     with progress_bar() as progress:
         run = partial(run_experiment, splits, progress=progress)
-        experiment = run(context=context, baselines=check_baselines(baselines))
-        if resolve_model("agent", None, context.agent_model) and baselines != "none":
+        experiment = run(context=context, baselines=plain)
+        if resolve_model("agent", None, context.agent_model) and plain:
             embedded = context.with_changes(agent_model=EMBEDDED_NAME)
             beside = run(context=embedded, baselines=False)
             experiment.baselines["embedded"] = beside.modes["offline_online"]

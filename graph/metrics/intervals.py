@@ -92,22 +92,20 @@ def of_draws(mean: float, draws: NDArray[np.float64]) -> Estimate:
     return Estimate(mean, min(float(low), mean), max(float(high), mean))
 
 
-def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None = None) -> Estimate:
+def estimate(metric: str, runs: Sequence[Run]) -> Estimate:
     """A metric over the cases of all runs, with an interval by resampling runs and rows.
 
     A row that several runs tested is drawn for all of them or for none: it is evidence only once.
     """
-    return estimates(runs, [metric], rng)[metric]
+    return estimates(runs, [metric])[metric]
 
 
-def estimates(
-    runs: Sequence[Run], metrics: Sequence[str] = (), rng: np.random.Generator | None = None
-) -> dict[str, Estimate]:
+def estimates(runs: Sequence[Run], metrics: Sequence[str] = ()) -> dict[str, Estimate]:
     """Several metrics by their names, or all: rates share their draws, and rankings do."""
     run, found = Run.together(runs), dict[str, Estimate]()
     for kind, count in ((RATES, _DRAWS), (RANKINGS, _RANKING_DRAWS)):
         names = [name for name in kind if name in (metrics or METRICS)]
-        draws = resampled(runs, [partial(kind[name], run) for name in names], count, rng)
+        draws = resampled(runs, [partial(kind[name], run) for name in names], count)
         for name, drawn in zip(names, draws, strict=True):
             is_none = is_void(name, run)
             found[name] = NO_ESTIMATE if is_none else of_draws(float(kind[name](run)), drawn)
@@ -115,18 +113,14 @@ def estimates(
 
 
 def resampled(
-    runs: Sequence[Run],
-    figures: Sequence[Callable[[Figures], Figures]],
-    count: int = _DRAWS,
-    rng: np.random.Generator | None = None,
+    runs: Sequence[Run], figures: Sequence[Callable[[Figures], Figures]], count: int = _DRAWS
 ) -> Figures:
     """Figures with random weights on the rows of the data and on the runs: a row of draws of each.
 
     Rows are resampled by the Bayesian bootstrap (Rubin 1981), and runs as well: resampling both may
     give too wide an interval, never too narrow a one (Owen 2007).
     """
-    rng = rng or np.random.default_rng(0)
-    rows, size = row_numbers(runs)
+    (rows, size), rng = row_numbers(runs), np.random.default_rng(0)
     picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), count)
     picked = np.maximum(picked, _HARDLY)
     found = []

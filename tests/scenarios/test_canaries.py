@@ -37,7 +37,7 @@ compare CASES --train 10 --test 10 --baselines none
 compare CASES --against 0
 compare --against 99
 challenge 99
-demo --rows 50 --json
+demo --rows 50 --json --report out/report.html
 read CASES
 read nowhere.csv
 read

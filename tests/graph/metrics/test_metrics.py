@@ -156,6 +156,6 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:
             truth = "DECLINE" if i % 2 else "APPROVE"
             other = "APPROVE" if i % 2 else "DECLINE"
             run.add(truth, truth if rng.random() < 0.8 else other, None)
-        found = estimate("balanced_accuracy", [run], rng)
+        found = estimate("balanced_accuracy", [run])
         covered += found.low <= 0.8 <= found.high
     assert covered >= 89
