@@ -34,7 +34,7 @@ from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, InvalidDataset
-from acegraph.state.ledger.lookups import challenged_decisions
+from acegraph.state.ledger.lookups import labelled_with
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
@@ -282,7 +282,8 @@ def duel(
 
 def live_duel(playbook: BulletPlaybook, version: int) -> Experiment:
     """Compare what a version decided in shadow with what was decided, on the labelled cases."""
-    cases = challenged_decisions(playbook.database, version)
+    shadowed = labelled_with(playbook.database, "shadow")
+    cases = [one for one in shadowed if one.settings["challenger"] == version]
     if not cases:
         raise InvalidDataset(
             f"no labelled decision with version {version} in shadow; run with "
@@ -291,8 +292,8 @@ def live_duel(playbook: BulletPlaybook, version: int) -> Experiment:
     champion, challenger = Run(), Run()
     for case in cases:
         champion.add(case.label, case.decision, case.risk_score)
-        decision = case.challenger_decision or UNDECIDED
-        challenger.add(case.label, decision, case.challenger_risk_score)
+        shadow = case.settings["shadow"]
+        challenger.add(case.label, shadow["decision"] or UNDECIDED, shadow["risk_score"])
     return _duel(playbook, version, (champion, challenger), [case.fields for case in cases])
 
 

@@ -52,12 +52,14 @@ class Agreement:
 
 def agreements(playbook: BulletPlaybook) -> dict[str, Agreement]:
     """The agreement of every judge whose opinions the ledger holds."""
-    from acegraph.state.ledger.lookups import labelled_opinions  # loads the database library
+    from acegraph.state.ledger.lookups import labelled_with  # loads the database library
 
     found: dict[str, Agreement] = {}
-    for judge, verdict, label in labelled_opinions(playbook.database):
+    for one in labelled_with(playbook.database, "opinion"):
+        opinion = one.settings["opinion"]
+        judge, agrees = opinion["by"], opinion["verdict"] == one.label
         before = found.get(judge, Agreement(judge))
-        found[judge] = Agreement(judge, before.labels + 1, before.agreed + (verdict == label))
+        found[judge] = Agreement(judge, before.labels + 1, before.agreed + agrees)
     return found
 
 

@@ -130,48 +130,22 @@ def read_cases(
 
 
 @dataclass(frozen=True)
-class ChallengedDecision:
-    """A labelled decision, and what a challenger decided on the same transaction."""
+class LabelledDecision:
+    """A decision whose right answer is known."""
 
     fields: Fields
     label: Verdict
     decision: Verdict
     risk_score: float | None
-    challenger_decision: Verdict | None
-    challenger_risk_score: float | None
+    settings: dict[str, Any]
 
 
-def challenged_decisions(database: Database, version: int) -> list[ChallengedDecision]:
-    """The labelled decisions with a challenger of this version, in the order of the decisions."""
-    return [
-        ChallengedDecision(
-            json.loads(row.fields),
-            row.label,
-            row.decision,
-            row.risk_score,
-            settings["shadow"]["decision"],
-            settings["shadow"]["risk_score"],
-        )
-        for row, settings in _labelled_with(database, "shadow")
-        if settings["challenger"] == version
-    ]
-
-
-def labelled_opinions(database: Database) -> list[tuple[str, Verdict, Verdict]]:
-    """The opinions of judges on labelled decisions: the judge, its verdict, and the label."""
-    return [
-        (opinion["by"], opinion["verdict"], row.label)
-        for row, settings in _labelled_with(database, "opinion")
-        if (opinion := settings["opinion"])
-    ]
-
-
-def _labelled_with(database: Database, setting: str) -> list[tuple[sa.Row[Any], dict[str, Any]]]:
-    """The labelled decisions whose settings hold an object of this name, and those settings."""
+def labelled_with(database: Database, setting: str) -> list[LabelledDecision]:
+    """The labelled decisions whose settings hold an object of this name, in their order."""
     newest = outcomes.alias("newest")
     query = (
         sa.select(
-            *(decisions.c[name] for name in ("case", "decision", "risk_score", "settings")),
+            *(decisions.c[name] for name in ("decision", "risk_score", "settings")),
             cases.c.fields,
             newest.c.label,
         )
@@ -188,7 +162,16 @@ def _labelled_with(database: Database, setting: str) -> list[tuple[sa.Row[Any], 
     )
     with database.reading() as connection:
         rows = connection.execute(query).all()
-    return [(row, json.loads(row.settings)) for row in rows]  # type: ignore[misc]
+    return [
+        LabelledDecision(
+            json.loads(row.fields),
+            row.label,
+            row.decision,
+            row.risk_score,
+            json.loads(row.settings),
+        )
+        for row in rows
+    ]
 
 
 @dataclass(frozen=True)
