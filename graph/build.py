@@ -272,7 +272,7 @@ class Collaborators(TypedDict, total=False):
     judge: JudgeLike
     reflector: ReflectorLike
     curator: Curator | None
-    embeddings: Embeddings | None
+    embeddings: Embeddings | EmbeddingModel | None
     prompts: Prompts | None
 
 

@@ -331,18 +331,10 @@ class TrainingPipeline:
         return model if model.is_free else model.remembering()
 
     def _parts(self, playbook: BulletPlaybook, context: AceContext) -> Parts:
-        given = self._collaborators
-        selects = MODES[context.mode].selects
-        return gather_parts(
-            playbook,
-            given.get("agent"),
-            given.get("judge"),
-            given.get("reflector"),
-            curator=given.get("curator"),
-            embeddings=self._embeddings if selects else given.get("embeddings"),
-            context=context,
-            prompts=given.get("prompts"),
-        )
+        given = self._collaborators.copy()
+        if MODES[context.mode].selects:
+            given["embeddings"] = self._embeddings
+        return gather_parts(playbook, context=context, **given)
 
 
 def _scored(cases: Cases, results: Mapping[str, AceOutput]) -> tuple[Run, Counter[str]]:

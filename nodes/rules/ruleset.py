@@ -221,7 +221,8 @@ class Ruleset:
         'not understood: hour is no hour'
         """
         ruling = self.weigh(fields)
-        doubts = {name: why for name, why in doubts.items() if name in self.that_matter}
+        if doubts:
+            doubts = {name: why for name, why in doubts.items() if name in self.that_matter}
         if why := self.why_unknown(fields, doubts):
             return Ruling(UNDECIDED, ruling.points, None, undecided=why)
         if not doubts:

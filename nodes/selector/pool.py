@@ -91,7 +91,7 @@ class Pool:
         """The chosen bullets with the counts of all stages and the rules held back."""
         shown = {bullet.id for bullet in bullets}
         rules = self.view.bullets(np.flatnonzero(self.in_context & (self.answers == HOLDS)))
-        unshown = tuple(rule for rule in rules if rule.id not in shown)
+        unshown = tuple([rule for rule in rules if rule.id not in shown])
         funnel = {
             "context": int(np.count_nonzero(self.in_context)),
             "quality": int(np.count_nonzero(self.is_good)),

@@ -77,13 +77,12 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     """
     if not transaction.fields:
         return _of_text(transaction, task)
-    given = {
-        name: value
-        for name, value in transaction.fields.items()
-        if fold(name) not in task.folded_part_names or task.field_of(name)
-    }
-    ours = {n: value for n, value in given.items() if is_derived(n) or is_observed(n)}
-    fitted = task.fit({name: value for name, value in given.items() if name not in ours})
+    given: Fields = {}
+    ours: Fields = {}
+    for name, value in transaction.fields.items():
+        if fold(name) not in task.folded_part_names or task.field_of(name):
+            (ours if is_derived(name) or is_observed(name) else given)[name] = value
+    fitted = task.fit(given)
     if task.unknown == "refuse" and fitted.unknown:
         raise _refused(fitted, task)
     fields = fitted.fields | ours | (fitted.unknown if task.unknown == "grow" else {})
