@@ -30,7 +30,6 @@ from acegraph.graph.server.access import NotAllowed, check_role, user_of
 from acegraph.graph.server.endpoints import status_of
 from acegraph.graph.server.service import EVERYBODY, Service
 from acegraph.state.errors import AceError, InvalidInput
-from acegraph.state.maintenance.people.users import User
 
 _FORM_BYTES: Final = 100_000
 _STATIC: Final = Path(__file__).parent / "static"
@@ -47,9 +46,9 @@ HEADERS: Final = {
 """What every answer carries: no script and no style but our own files, in no frame, in no cache."""
 
 
-def desk_routes(service: Service, owner: User | None = None) -> Sequence[BaseRoute]:
-    """The desk under /desk; the `owner` is who the one-time address lets in."""
-    return mounted(Desk(service, owner))
+def desk_routes(service: Service) -> Sequence[BaseRoute]:
+    """The desk under /desk, for whoever has a token."""
+    return mounted(Desk(service))
 
 
 def mounted(desk: Desk) -> Sequence[BaseRoute]:
