@@ -5,8 +5,7 @@ The database keeps them by model and hash of the text, so that a model is asked 
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import sqlalchemy as sa
@@ -25,9 +24,6 @@ from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector
 from acegraph.state.values.texts import facts_text
 from acegraph.state.values.transaction import Transaction
-
-if TYPE_CHECKING:
-    from sqlalchemy.dialects import postgresql, sqlite
 
 _of_model = embeddings.c.model == sa.bindparam("model")
 _ONE_VECTOR: Final = Statement(
@@ -60,11 +56,11 @@ class VectorStore:
 
     def store(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Store vectors of one model, by text; all vectors of a model have the same size."""
-        rows = []
-        for text, vector in vectors.items():
-            data = np.asarray(vector, dtype="<f4").tobytes()
-            rows.append({"model": model, "text_hash": text_hash(text), "vector": data})
         with self._database.writing() as writer:
+            known, rows = self.read(model, vectors), []
+            for text in vectors.keys() - known.keys():
+                data = np.asarray(vectors[text], dtype="<f4").tobytes()
+                rows.append({"model": model, "text_hash": text_hash(text), "vector": data})
             length = sa.select(sa.func.length(embeddings.c.vector))
             stored = writer.connection.scalar(length.where(embeddings.c.model == model).limit(1))
             sizes = {len(vector) for vector in vectors.values()}
@@ -74,9 +70,8 @@ class VectorStore:
                     f"{model} gave vectors of {sorted(sizes)} dimensions, which do not compare; "
                     "playbook.forget_vectors(model) lets them be fetched anew"
                 )
-            dialect = import_module(f"sqlalchemy.dialects.{writer.connection.dialect.name}")
-            insert: sqlite.Insert | postgresql.Insert = dialect.insert(embeddings)
-            writer.connection.execute(insert.on_conflict_do_nothing(), rows)
+            if rows:
+                writer.connection.execute(embeddings.insert(), rows)
 
     def forget(self, model: str) -> int:
         """Delete all vectors of a model; returns their number."""

@@ -1,22 +1,19 @@
 """What mistakes cost: one model for the threshold, for reviews and for reports."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.state.errors import InvalidSettings
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _NEAREST: Final = 1e-6
 """The risk from which on a payment is declined is no nearer to 0 and 1 than this."""
 
 
-Stake = TypeVar("Stake", float, "NDArray[np.float64]")
+Stake = TypeVar("Stake", float, NDArray[np.float64])
 
 
 @dataclass(frozen=True)
@@ -38,7 +35,7 @@ class CostMatrix:
     """What it costs to ask a person."""
 
     @classmethod
-    def parse(cls, text: str) -> CostMatrix:
+    def parse(cls, text: str) -> "CostMatrix":
         """Read `missed_fraud=1,false_decline=0.2`; a cost that is not named keeps its default.
 
         >>> CostMatrix.parse("false_decline=0.3").false_decline
@@ -70,8 +67,6 @@ class CostMatrix:
         amounts: NDArray[np.float64],
     ) -> NDArray[np.float64]:
         """The cost of each decision."""
-        import numpy as np  # not at the top: settings are read without it
-
         return np.asarray(
             np.select(
                 [fraud & ~declined, ~fraud & declined, fraud & declined],
@@ -102,8 +97,6 @@ class CostMatrix:
 
     def break_even_over(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
         """The break-even risks of amounts; NaN stands for none."""
-        import numpy as np
-
         of_fraud, of_honest = self._of_mistakes(_stakes(amounts))
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.clip(of_honest / (of_honest + of_fraud), _NEAREST, 1 - _NEAREST)
@@ -117,8 +110,6 @@ class CostMatrix:
 
     def at_stake(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
         """What mistakes of both kinds cost, summed: how much each payment matters."""
-        import numpy as np
-
         shares = self.missed_fraud - self.caught_fraud + self.false_decline - self.approved_honest
         return np.maximum(shares * _stakes(amounts) + self.missed_fee + self.decline_fee, 0.0)
 
@@ -131,6 +122,4 @@ class CostMatrix:
 
 
 def _stakes(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.where(np.isnan(amounts) | (amounts == 0), 1.0, np.abs(amounts))
