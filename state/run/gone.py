@@ -119,6 +119,7 @@ SETTINGS: Final[Mapping[str, str]] = {
 }
 """Settings of `AceContext`."""
 NAMES: Final[Mapping[str, str]] = {
+    "ConceptEmbeddings": "embed in acegraph.nodes.models.concept_embeddings",
     "Decider": "decide_many in acegraph.graph.operations.decide",
     "PairedTest": "paired_difference in acegraph.graph.metrics.paired",
     "as_expression": "acegraph.nodes.rules.sql (to_sql)",
