@@ -68,11 +68,12 @@ def merging(size: int) -> dict[str, float]:
         for _ in range(ABOVE):
             texts[next(alike_rows)] = neighbour(candidate, rng)
     candidate = candidates[0]
-    assert alike(candidate, texts, THRESHOLD) == full_scan(candidate, texts)
+    lowered = [text.lower() for text in texts]
+    assert alike(candidate.lower(), lowered, THRESHOLD) == full_scan(candidate, texts)
     playbook, curator, turns = playbook_of(texts), Curator(capacity=10**6), iter(candidates)
     slow, test, whole = compare(
         lambda: full_scan(candidate, texts),
-        lambda: alike(candidate, texts, THRESHOLD),
+        lambda: alike(candidate.lower(), lowered, THRESHOLD),
         lambda: curator.merge_bullet(next(turns), NODE, playbook),
     )
     return {
@@ -98,7 +99,7 @@ def answers() -> int:
             other = (other[:at] + piece + cut) or "x"
         if i % 5 == 0:
             other = sentence(rng, rng.choice([3, 12, 60]), vocabulary)
-        if alike(text, [other], THRESHOLD) != full_scan(text, [other]):
+        if alike(text.lower(), [other.lower()], THRESHOLD) != full_scan(text, [other]):
             raise AssertionError(f"another answer for {text!r} and {other!r}")
     return PAIRS
 

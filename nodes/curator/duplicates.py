@@ -25,33 +25,23 @@ class Likeness:
 
 
 def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
-    """The positions of the texts that pass the text test, in order."""
-    candidate, lowered = candidate.lower(), [text.lower() for text in texts]
-    low, high = lengths_of(candidate, threshold)
-    rows = [i for i, text in enumerate(lowered) if low <= len(text) <= high]
-    return [rows[i] for i in _alike(candidate, [lowered[i] for i in rows], threshold)]
-
-
-def _alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int]:
-    """`alike` for texts in lower case that their lengths do not rule out."""
-    near = _may_be_alike(candidate, lowered, threshold)
-    return [i for i in near if _ratio(candidate, lowered[i]) > threshold]
-
-
-def _may_be_alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int]:
-    """The positions of the texts for which the true ratio has to be computed.
+    """The positions of the texts that pass the text test, in order; all are in lower case.
 
     The blocks that `SequenceMatcher` matches form a common subsequence, so its ratio is never above
-    the indel similarity.
+    the indel similarity, which rules out most texts.
     """
-    if not lowered:
+    if not texts:
         return []
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
     scorer, least = Indel.normalized_similarity, max(threshold - _ROUNDING, 0)
-    found = process.extract(candidate, lowered, scorer=scorer, score_cutoff=least, limit=None)
-    return sorted(position for _, _, position in found)
+    near = process.extract(candidate, texts, scorer=scorer, score_cutoff=least, limit=None)
+    return sorted(
+        place
+        for text, _, place in near
+        if SequenceMatcher(None, candidate, text).ratio() > threshold
+    )
 
 
 def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
@@ -61,10 +51,6 @@ def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
     """
     share = threshold / (2 - threshold) - _ROUNDING
     return len(candidate) * share, len(candidate) / share if share > 0 else float("inf")
-
-
-def _ratio(candidate: str, existing: str) -> float:
-    return SequenceMatcher(None, candidate, existing).ratio()
 
 
 def likenesses(
@@ -78,17 +64,17 @@ def likenesses(
     bullets, candidate = view.rows, content.lower()
     near = view.of_length(*lengths_of(candidate, threshold)).tolist()
     lowered = [bullets[row].content.lower() for row in near]
-    rows = {near[i] for i in _may_be_alike(candidate, lowered, threshold)}
-    same = set() if condition is None else set(view.same_tests(condition).tolist())
-    alike = []
-    for row in (row for row in sorted(rows | same) if bullets[row].status != "removed"):
+    rows = {near[i] for i in alike(candidate, lowered, threshold)}
+    if condition is not None:
+        rows |= set(view.same_tests(condition).tolist())
+    found = []
+    for row in (row for row in sorted(rows) if bullets[row].status != "removed"):
         bullet = bullets[row]
         if condition and bullet.condition:
             is_duplicate = condition.same_as(bullet.condition)
         else:
             is_duplicate = says_the_same(content, bullet.content)
         # Of the retired bullets, which may be many, only those that say the same matter.
-        is_of_use = is_duplicate or bullet.status != "retired"
-        if is_of_use and (row in same or _ratio(candidate, bullet.content.lower()) > threshold):
-            alike.append(Likeness(bullet, is_duplicate))
-    return alike
+        if is_duplicate or bullet.status != "retired":
+            found.append(Likeness(bullet, is_duplicate))
+    return found

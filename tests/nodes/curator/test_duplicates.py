@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acegraph.nodes import Curator
-from acegraph.nodes.curator.duplicates import alike
+from acegraph.nodes.curator.duplicates import alike, lengths_of
 from acegraph.nodes.text.difference import says_the_same
 from acegraph.state import BulletPlaybook
 
@@ -51,7 +51,11 @@ def test_the_text_test_answers_as_the_full_scan(
 ) -> None:
     candidate, existing = pair
     everybody = [existing, *others, candidate]
-    assert alike(candidate, everybody, threshold) == full_scan(candidate, everybody, threshold)
+    lowered = [text.lower() for text in everybody]
+    wanted = full_scan(candidate, everybody, threshold)
+    assert alike(candidate.lower(), lowered, threshold) == wanted
+    least, most = lengths_of(candidate.lower(), threshold)
+    assert all(least <= len(lowered[i]) <= most for i in wanted)
 
 
 @pytest.mark.slow
