@@ -1,11 +1,11 @@
 """Bullets, cases, decisions and labels as rows of the database, and back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+import sqlalchemy as sa
 
 from acegraph.state.database.encoding import stored_float, to_text
 from acegraph.state.values.bullet import Bullet, Status
@@ -15,9 +15,6 @@ from acegraph.state.values.decision import ACTED, HELD_BACK, SHOWN, DecisionReco
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
 _PLAIN: Final = (
