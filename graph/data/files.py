@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, Unpack
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.forms import Forms
@@ -81,13 +81,6 @@ class FileLayout:
 _GUESSED: Final = FileLayout()
 
 
-class Reading(TypedDict, total=False):
-    """Those options of a layout that are seldom needed."""
-
-    declared: Mapping[str, str]
-    task: Task | None
-
-
 @dataclass(frozen=True)
 class Dataset:
     """The labelled rows of a file, and how the file was read."""
@@ -151,7 +144,8 @@ def load_dataset(
     answer: str = "answer",
     positive: object = None,
     ids: str | None = "id",
-    **reading: Unpack[Reading],
+    declared: Mapping[str, str] | None = None,
+    task: Task | None = None,
 ) -> list[Item]:
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
@@ -160,7 +154,7 @@ def load_dataset(
     `positive` is the label that means fraud, if it is not one of the usual words. `FileLayout`
     says what the others mean. Rows without a label are left out.
     """
-    return read_dataset(path, FileLayout(query, answer, positive, ids, **reading)).items
+    return read_dataset(path, FileLayout(query, answer, positive, ids, declared or {}, task)).items
 
 
 def read_dataset(
