@@ -61,7 +61,7 @@ def run_baselines(
 ) -> dict[str, Run]:
     """Logistic regression, a depth-3 tree, gradient boosting, and `more` on the same cases.
 
-    They decline above the risk above which the embedded analyst declines (risk_scale.py).
+    They decline above the risk above which the embedded analyst declines (nodes/rules/scale.py).
     """
     check_baselines()
     seen, unseen = _matrices(train, test)

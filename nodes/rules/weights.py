@@ -40,7 +40,7 @@ def fit_weights(
 ) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the `start` log-odds.
 
-    A shift of all log-odds is fitted with them and not kept: risk_scale.py finds it again.
+    A shift of all log-odds is fitted with them and not kept: scale.py finds it again.
     `fired` has a row for each rule. A rule whose weight would contradict its verdict gets weight 0.
     The previous weights as a `guess` save most of the work. `shares` are those of entities.py.
     """

@@ -1,7 +1,7 @@
 """The selector: five stages from all bullets of a node to the few that the agent sees.
 
 Context, quality, semantics, score, diversity. It reads the playbook and writes only missing
-vectors. The stages are in stages.py, their mathematics in scoring.py.
+vectors. Stages 1 and 2 are in pool.py, the others in stages.py, their mathematics in scoring.py.
 """
 
 from __future__ import annotations
