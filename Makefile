@@ -39,8 +39,8 @@ worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to
 	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS) --seeds 10 --out out/worlds.jsonl
 
 # Tests that learn for long.
-LEARNING := $(addprefix tests/, scenarios/test_learning.py scenarios/test_nothing_to_learn.py nodes/curator/refinement \
-	nodes/evidence/test_drift.py nodes/rules/test_highest_risk.py graph/training/test_same_as_the_graph.py \
+LEARNING := $(addprefix tests/, scenarios/test_learning.py scenarios/test_nothing_to_learn.py nodes/curator/test_refine.py \
+	nodes/curator/test_streams.py nodes/evidence/test_drift.py nodes/rules/test_highest_risk.py graph/training/test_same_as_the_graph.py \
 	graph/training/test_whole_tables.py graph/experiments/test_baselines.py)
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 

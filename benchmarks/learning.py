@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from acegraph.graph import TrainingPipeline, generate_transactions
 from acegraph.nodes import Curator
-from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.curator.refine import refine
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.induction import induce
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over

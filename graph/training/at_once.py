@@ -9,7 +9,7 @@ import numpy as np
 
 from acegraph.graph.data.rows import Progress
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.refine import Count, refine
+from acegraph.nodes.curator.refine import Count, refine
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.residuals import Mask
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
@@ -22,8 +22,6 @@ from acegraph.state.values.bullet import REFINEMENT
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.times import now
 
-_MOST_LOOKS: Final = 3
-"""So often a set of rules is sought for the same cases."""
 _STORED_AT_ONCE: Final = 5_000
 
 
@@ -99,25 +97,16 @@ def learn_at_once(
 ) -> Learned:
     """Put a better set of rules in place of what was learned before, if one is proved; else learn
     single rules. With `count` they are proved on all rows of a table.
-
-    Beside rules that stand others are found, and cut otherwise: a set for all cases is sought until
-    nothing changes.
     """
     node, costs = context.node, settle(playbook, context).get("costs")
-    learned, added = None, list[str]()
-    for _ in range(1 if count else _MOST_LOOKS):
-        done = refine(playbook, node, curator, costs=costs, count=count)
-        if done is None:
-            break
-        added = [b for b in (*added, *done.added) if b in done.active]
-        learned = Learned(len(added), done.rule_set.in_words, done.rule_set.held_out)
-        if not (done.added or done.retired):
-            break
-    if learned is None:
-        _learn_case_by_case(playbook, node, curator)
-        counted = count(playbook.cases(node), rules_of(playbook, node)) if count else None
-        curator.tend(node, playbook, counted=counted)
-    return learned or Learned()
+    done = refine(playbook, node, curator, costs=costs, count=count)
+    if done:
+        found = done.rule_set
+        return Learned(len(done.added), found.in_words, found.held_out)
+    _learn_case_by_case(playbook, node, curator)
+    counted = count(playbook.cases(node), rules_of(playbook, node)) if count else None
+    curator.tend(node, playbook, counted=counted)
+    return Learned()
 
 
 def _learn_case_by_case(playbook: BulletPlaybook, node: str, curator: Curator) -> None:

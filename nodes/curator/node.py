@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.curator.curator import Curation, Curator
-from acegraph.nodes.curator.refinement.refine import Refinement, refine_if_due
+from acegraph.nodes.curator.refine import Refinement, refine_if_due
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Condition, ModelError

@@ -37,7 +37,7 @@ class Gate:
     proposed_gain: float
     """Standard errors by which a proposed rule must improve on the playbook."""
     signal: float = 0.0
-    """The chance allowed to the test for anything to learn (columns/signal_check.py)."""
+    """The chance allowed to the test for anything to learn (rules/signal.py)."""
     given_signal: "Gate | None" = None
     """The demands if that test is passed: on the first rule, and with few cases on all rules."""
 
@@ -51,8 +51,8 @@ class Gate:
 _GIVEN_SIGNAL: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
 GATES: Final[dict[str, Gate | None]] = {
     "off": None,
-    "lenient": Gate(0.1, 0.3, 0.6, 1.5, 0.2, 0.5),
-    "standard": Gate(0.01, 0.05, 0.15, 2.0, 0.05, 1.0, 0.05, _GIVEN_SIGNAL),
+    "lenient": Gate(0.1, 0.3, 0.6, 1.5, 0.2, 0.5, 0.1),
+    "standard": Gate(0.01, 0.05, 0.15, 2.0, 0.05, 1.0, 0.02, _GIVEN_SIGNAL),
     "strict": Gate(0.005, 0.01, 0.03, 2.5, 0.01, 2.0),
 }
 

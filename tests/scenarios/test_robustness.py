@@ -14,8 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.nodes import Curator, SimpleFraudAgent
-from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
+from acegraph.nodes.rules.literals import common_values
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
     AceContext,
@@ -35,6 +35,7 @@ from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.texts import facts_text, without_remarks
 from acegraph.state.values.verdict import parse_verdict
+from tests.support.compared_values import compared_values
 
 NODE = "fraud_detection"
 WEIGHTS = ("quality", "semantic", "thompson")
@@ -75,9 +76,13 @@ def test_what_may_be_learned_follows_from_the_newest_cases_alone() -> None:
     new = [Case(f"n{i}", {"campaign": f"c{i % 3}", "x": i % 5}, "APPROVE") for i in range(60)]
     grown, anew = CaseTable([*old, *new]).since(100), CaseTable(new)
     assert grown.field_names == anew.field_names == ("campaign", "x")
-    assert grid_of(grown) == grid_of(anew) == {"campaign": ["c0", "c1", "c2"], "x": [1, 2, 3, 4]}
+    assert (
+        compared_values(grown)
+        == compared_values(anew)
+        == {"campaign": ["c0", "c1", "c2"], "x": [1, 2, 3, 4]}
+    )
     anew.add(Case("n60", {"campaign": "c0", "x": 9}, "APPROVE"))
-    assert len(grid_of(anew)["x"]) == 5
+    assert len(compared_values(anew)["x"]) == 5
     columns = [table.column("campaign") for table in (grown, anew)]
     assert [common_values(column) for column in columns if column] == [["c0", "c1", "c2"]] * 2
 

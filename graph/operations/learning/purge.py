@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.curator.refine import refine
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import BulletPlaybook

@@ -9,9 +9,9 @@ from declared_tables import declared
 from acegraph.graph import TrainingPipeline
 from acegraph.nodes.curator.identity import is_identifying
 from acegraph.nodes.curator.screening import Proposal, Screening
-from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.state import BulletPlaybook, Case, Transaction, parse_condition
 from acegraph.state.values.cases import CaseTable
+from tests.support.compared_values import compared_values
 
 NODE = "fraud_detection"
 N = 240
@@ -63,7 +63,7 @@ def test_a_description_is_learned_from_whatever_it_is_called(
     name: str, values: list[Any], test: str
 ) -> None:
     table = table_of(name, values)
-    assert grid_of(table)[name]
+    assert compared_values(table)[name]
     assert reason(f"DECLINE when {name} {test}", table) == ""
 
 

@@ -14,7 +14,6 @@ from acegraph.graph.operations.transfer import export_bullets, merge_bullets, re
 from acegraph.nodes import Curator, HybridSelector, SimpleFraudAgent
 from acegraph.nodes.agent.prompt import Known, agent_messages
 from acegraph.nodes.curator.approval import give_approval
-from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.text.category_words import is_category, is_field_name
@@ -30,6 +29,7 @@ from acegraph.state import (
 )
 from acegraph.state.run.review_answers import ApprovalAnswer
 from acegraph.state.values.cases import CaseTable
+from tests.support.compared_values import compared_values
 
 NODE = "fraud_detection"
 SAFE = "APPROVE when amount < 100"
@@ -215,7 +215,7 @@ def test_a_sentence_is_no_value_of_a_condition(playbook: BulletPlaybook, value: 
     for i in range(0, 200, 10):  # fraud of a kind of its own, told by the sentence
         cases[i] = Case(cases[i].id, {"amount": 50.0, "browser": value}, "DECLINE")
     playbook.remember(cases, NODE)
-    assert set(grid_of(playbook.cases(NODE))["browser"]) == {"Chrome", "Safari"}
+    assert set(compared_values(playbook.cases(NODE))["browser"]) == {"Chrome", "Safari"}
     for op in ("is", "is not"):
         for verdict in ("DECLINE", "APPROVE"):
             told = Condition.from_json(

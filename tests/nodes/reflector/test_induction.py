@@ -5,10 +5,10 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes.evidence.backtest import chance, wilson_interval
-from acegraph.nodes.evidence.columns.cut_points import cut_points
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
 from acegraph.nodes.evidence.residuals import best_shift, sigmoid
 from acegraph.nodes.reflector.induction import Induced, induce
+from acegraph.nodes.rules.literals import cuts_of
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.state import Case
@@ -91,11 +91,19 @@ def test_too_few_cases_teach_nothing() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_cut_points_part_the_values_and_are_round(seed: int) -> None:
-    values = np.random.default_rng(seed).lognormal(3, 1, 500)
-    cuts = cut_points(values)
-    assert 8 <= len(cuts) <= 12
+    rng = np.random.default_rng(seed)
+    values = rng.lognormal(3, 1, 500)
+    cuts = cuts_of(values, rng.random(500) < 0.5, np.ones(500))
+    assert 15 <= len(cuts) <= 33
     assert all(values.min() < cut <= values.max() for cut in cuts)
     assert max(len(str(cut)) for cut in cuts) <= 7
+
+
+def test_a_number_is_cut_where_the_frauds_are_however_few_they_are() -> None:
+    rng = np.random.default_rng(1)
+    values = np.append(rng.uniform(0, 100, 5000), rng.uniform(1000, 1100, 50))
+    cuts = cuts_of(values, np.arange(5050) >= 5000, np.ones(5050))
+    assert sum(cut > 1000 for cut in cuts) >= 8
 
 
 def test_chance_is_the_hypergeometric_tail() -> None:

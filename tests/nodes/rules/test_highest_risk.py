@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.curator.refine import refine
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over

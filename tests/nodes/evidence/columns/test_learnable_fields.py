@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from declared_tables import declared
 
-from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields, occurs_once
 from acegraph.state import Case
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.transaction import Fields, Scalar
+from tests.support.compared_values import compared_values
 
 
 def table_of(**columns: list[Scalar]) -> CaseTable:
@@ -32,7 +32,7 @@ def words(distinct: int, n: int = 2000) -> list[Scalar]:
 def test_a_kind_with_many_values_is_used_by_its_frequent_ones(name: str) -> None:
     table = table_of(**{name: words(160)})
     assert learnable_fields(table) == [name]
-    marks = grid_of(table)[name]
+    marks = compared_values(table)[name]
     column = table.column(name)
     assert column is not None
     assert "w1" in marks

@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from declared_tables import declared
 
-from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.phrases import is_name, phrases_of
 from acegraph.state import Case
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.transaction import Fields
+from tests.support.compared_values import compared_values
 
 OTHERS = ["rent for may", "dinner with friends", "thank you", "see you soon"]
 
@@ -83,5 +83,5 @@ def test_a_text_that_says_what_a_reader_reads_offers_only_the_rest() -> None:
 def test_a_table_without_free_text_has_no_phrases() -> None:
     rows = [{"amount": float(i), "kind": f"k{i % 3}"} for i in range(40)]
     table = CaseTable(Case(str(i), row, "APPROVE") for i, row in enumerate(rows))
-    assert set(grid_of(declared(table))) == {"amount", "kind"}
+    assert set(compared_values(declared(table))) == {"amount", "kind"}
     assert not [key for key in table.shared if "phrases" in key or "names" in key]

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from acegraph.nodes.evidence.columns.cut_points import grid_of
-from acegraph.nodes.evidence.columns.signal_check import chance_of_no_signal, has_signal
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.induction import Induced, induce
+from acegraph.nodes.rules.signal import chance_of_no_signal, has_signal, rows_of
 from acegraph.state import Case
 from acegraph.state.values.cases import CaseTable
 
@@ -38,7 +37,7 @@ def table_of(n: int, seed: int, *, cause: str) -> CaseTable:
 
 
 def chance(table: CaseTable) -> float:
-    return chance_of_no_signal(table, grid_of(table), np.zeros(len(table)))
+    return chance_of_no_signal(rows_of(table, np.zeros(len(table))))
 
 
 @pytest.mark.parametrize("cause", ["amount", "either and not both", "a little of each"])
@@ -74,7 +73,7 @@ def test_where_nothing_is_there_chance_is_told_as_chance() -> None:
 def test_what_the_playbook_explains_is_no_longer_there() -> None:
     table = table_of(200, 1, cause="amount")
     known = np.where([case.fields["amount"] > 60 for case in table], 4.0, -4.0)
-    assert chance_of_no_signal(table, grid_of(table), known) > 0.05
+    assert chance_of_no_signal(rows_of(table, known)) > 0.05
 
 
 def test_what_was_learned_meanwhile_is_no_signal_any_more() -> None:
@@ -90,11 +89,11 @@ def test_a_score_that_says_too_much_is_no_pattern_in_the_fields() -> None:
     for seed in range(100):
         table = table_of(150, seed, cause="nothing")
         sure = [2.0 * case.fields["night"] + 0.02 * case.fields["amount"] - 2 for case in table]
-        found.append(chance_of_no_signal(table, grid_of(table), np.array(sure)))
+        found.append(chance_of_no_signal(rows_of(table, np.array(sure))))
     assert np.sum(np.array(found) <= 0.05) <= 12  # 5 % of 100, and three standard errors
     table = table_of(150, 1, cause="either and not both")
     wrong = np.array([2.0 * bool(case.fields["night"]) - 1 for case in table])
-    assert chance_of_no_signal(table, grid_of(table), wrong) <= 0.05
+    assert chance_of_no_signal(rows_of(table, wrong)) <= 0.05
 
 
 def test_the_same_cases_give_the_same_answer() -> None:

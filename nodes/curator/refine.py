@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules, ranks_payments
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.rules.weights import fired_over, weights_of
+from acegraph.nodes.rules.whole import RuleSet, best_rules, ranks_payments
 from acegraph.state import Bullet, Condition
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.bullet import REFINEMENT, Source, of_source
@@ -131,7 +130,7 @@ def refine(
         costs=CostMatrix.parse(costs) if costs else None,
         staying=len(staying),
         is_stream=lesson is not None,
-        has_signal=has_signal(table, start_over(table), curator.gate.signal),
+        signal=curator.gate.signal,
     )
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None

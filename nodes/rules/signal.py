@@ -4,18 +4,15 @@ From fifty cases hardly any rule is better than what a search finds by chance. F
 simpler question: do the fields tell the labels apart at all? If many fields do so a little, cases
 with similar fields have similar residuals (what the playbook leaves unexplained); similarity counts
 single fields or pairs (the score test of a kernel machine: Liu, Lin and Ghosh 2007). If one field
-does so, one comparison stands out. Simulated labels, drawn as if the playbook were the whole truth,
+does so, one literal stands out. Simulated labels, drawn as if the playbook were the whole truth,
 show how much of this is chance; the best of the three tests counts, for them too.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.columns.cut_points import Grid, grid_of, marked
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import (
     Numbers,
@@ -23,10 +20,10 @@ from acegraph.nodes.evidence.residuals import (
     residuals,
     simulated_residuals,
 )
+from acegraph.nodes.rules.literals import Literals, Singles
+from acegraph.nodes.rules.search import Rows
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state.values.cases import CaseTable
-
-Singles = NDArray[np.float32]
 
 _DRAWS: Final = 399
 _FINEST: Final = 1 / (_DRAWS + 1)
@@ -40,7 +37,16 @@ _IN_A_STREAM: Final = 0.4
 _NEWEST: Final = 250
 """How many of the newest cases are tested: with more, rules prove themselves."""
 _LEAST_SPREAD: Final = 4.0
-"""A comparison stands out by chance if it holds, or does not hold, for fewer than about four."""
+"""A literal stands out by chance if it holds, or does not hold, for fewer than about four."""
+
+
+def rows_of(table: CaseTable, log_odds: Numbers) -> Rows:
+    """The cases of a table for a search, to which the playbook already gives these log-odds."""
+    shares = case_shares(table)
+    kept = table.shared.get("literals")
+    if not isinstance(kept, Literals) or kept.masks.shape[1] != len(table):
+        kept = table.shared["literals"] = Literals.of(table, shares)
+    return Rows(kept, table.fraud, log_odds, shares)
 
 
 def has_signal(table: CaseTable, log_odds: Numbers, chance: float) -> bool:
@@ -65,56 +71,37 @@ def _kept_chance(table: CaseTable, log_odds: Numbers) -> float:
     """The chance of no signal in the first cases; every mistake asks until a rule is learned."""
     kept = table.shared.get("chance of no signal")
     if not isinstance(kept, tuple) or not np.array_equal(kept[0], log_odds):
-        first = table.first(len(log_odds))
-        kept = (log_odds.copy(), chance_of_no_signal(first, grid_of(first), log_odds))
-        table.shared["chance of no signal"] = kept
+        first = rows_of(table.first(len(log_odds)), log_odds)
+        kept = table.shared["chance of no signal"] = (log_odds.copy(), chance_of_no_signal(first))
     return float(kept[1])
 
 
 @one_blas_thread
-def chance_of_no_signal(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
-    """The probability that chance alone explains the residuals that the log-odds leave."""
-    table, log_odds = table.since(max(len(table) - _NEWEST, 0)), log_odds[-_NEWEST:]
-    if table.fraud.all() or not table.fraud.any():
+def chance_of_no_signal(rows: Rows) -> float:
+    """The chance that labels without a cause would look as patterned as these."""
+    newest = rows.part(np.arange(len(rows.fraud)) >= len(rows.fraud) - _NEWEST)
+    fraud, shares = newest.fraud, newest.shares
+    if fraud.all() or not fraud.any():
         return 1.0
     # A score that is too extreme as a whole, as on random labels, is no pattern in the fields.
-    shares = case_shares(table)
-    log_odds = rescaled_log_odds(table.fraud, log_odds, shares)
-    rng = np.random.default_rng(len(table))  # the same cases always give the same answer
-    drawn = simulated_residuals(table.fraud, log_odds, _DRAWS, rng, shares)
-    rests = np.vstack([residuals(table.fraud, log_odds, shares).gradient, drawn]).astype(np.float32)
-    coded = _coded_fields(table, grid)
-    similarity = _similarity(coded)
+    log_odds = rescaled_log_odds(fraud, newest.start, shares)
+    rng = np.random.default_rng(len(fraud))  # the same cases always give the same answer
+    drawn = simulated_residuals(fraud, log_odds, _DRAWS, rng, shares)
+    rests = np.vstack([residuals(fraud, log_odds, shares).gradient, drawn]).astype(np.float32)
+    literals = newest.literals.some(newest.literals.narrow.nonzero()[0].tolist())
+    coded = literals.numbers - literals.numbers.mean(axis=1, keepdims=True)
+    similarity = _similarity(coded, literals.fields)
     found = [_agreement(_centred(kernel), rests) for kernel in (similarity, similarity**2)]
     best = np.minimum.reduce([_chances(by_rest) for by_rest in (*found, _strongest(coded, rests))])
     return float(np.mean(best <= best[0]))
 
 
-def _coded_fields(table: CaseTable, grid: Grid) -> list[Singles]:
-    """For each field its comparisons, as numbers by case whose mean is 0."""
-    fields = []
-    for name, marks in grid.items():
-        column = table.column(name)
-        assert column is not None
-        if column.is_numeric:
-            masks = [column.numbers >= mark for mark in marks if isinstance(mark, int | float)]
-        else:
-            masks = [marked(name, mark, table) for mark in marks]
-        coded = np.array(masks, np.float32).reshape(len(masks), len(table))
-        fields.append(coded - coded.mean(axis=1, keepdims=True))
-    return fields or [np.zeros((1, len(table)), np.float32)]
-
-
-def _similarity(fields: Sequence[Singles]) -> Singles:
+def _similarity(coded: Singles, fields: Sequence[str]) -> Singles:
     """How similar each pair of cases is; every field counts the same."""
-    spreads = [float((coded**2).mean(axis=1).sum()) for coded in fields]
-    scaled = [
-        coded / np.float32(math.sqrt(spread * len(fields)))
-        for coded, spread in zip(fields, spreads, strict=True)
-        if spread > 0
-    ]
-    together = np.vstack(scaled or [np.zeros_like(fields[0])])
-    return np.asarray(together.T @ together)
+    names, number = np.unique(fields, return_inverse=True)
+    spread = np.bincount(number, (coded**2).mean(axis=1), minlength=len(names))
+    scaled = coded / np.sqrt(np.maximum(spread[number], 1e-12) * len(names))[:, None]
+    return np.asarray(scaled.T @ scaled, np.float32)
 
 
 def _centred(kernel: Singles) -> Singles:
@@ -129,9 +116,8 @@ def _agreement(kernel: Singles, rests: Singles) -> Numbers:
     return np.asarray(np.einsum("ij,ij->i", rests @ kernel, rests))
 
 
-def _strongest(fields: Sequence[Singles], rests: Singles) -> Numbers:
-    """For each row of residuals how much the comparison stands out that tells them apart best."""
-    coded = np.vstack(fields)
+def _strongest(coded: Singles, rests: Singles) -> Numbers:
+    """For each row of residuals how much the literal stands out that tells them apart best."""
     spread = (coded**2).sum(axis=1)
     is_told = spread >= _LEAST_SPREAD
     units = coded[is_told] / np.sqrt(spread[is_told])[:, None]

@@ -121,7 +121,7 @@ def test_with_many_labels_the_background_refines_and_no_run_waits_for_it(tmp_pat
         graph = create_ace_graph(playbook=playbook).compile()
         for name, known in (("first", past[:2_100]), ("second", past[2_100:])):
             playbook.remember(known, NODE)
-            assert graph.invoke(wrong | {"decision_id": name})["verdict"] == "wrong"
+            assert graph.invoke(wrong | {"decision_id": name})["verdict"] == "undecided"
             assert playbook.refined_from(NODE) == 2_101  # the first lesson; the second has no look
         graph.invoke(wrong | {"decision_id": "later"}, context=AceContext(learn_later=True))
         assert learn_waiting(playbook).lessons == 1
