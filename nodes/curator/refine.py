@@ -20,10 +20,10 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.stakes import COSTS
+from acegraph.nodes.rules.learner.whole import RuleSet, best_rules, ranks_payments
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.rules.weights import fired_over, weights_of
-from acegraph.nodes.rules.whole import RuleSet, best_rules, ranks_payments
 from acegraph.state import Bullet, Condition
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.bullet import REFINEMENT, Source, of_source

@@ -37,7 +37,7 @@ class Gate:
     proposed_gain: float
     """Standard errors by which a proposed rule must improve on the playbook."""
     signal: float = 0.0
-    """The chance allowed to the test for anything to learn (rules/signal.py)."""
+    """The chance allowed to the test for anything to learn (rules/learner/signal.py)."""
     given_signal: "Gate | None" = None
     """The demands if that test is passed: on the first rule, and with few cases on all rules."""
 

@@ -1,9 +1,9 @@
 """Rule induction: find the condition that best explains one mistake among labelled cases.
 
-The search of whole tables (nodes/rules/search.py) tries what holds on the case, scored by how much
-it would improve on what the playbook says. Then every comparison of a rule must earn its place. It
-returns nothing rather than a rule that chance explains. It knows tables and numbers, not playbooks
-or prompts.
+The search of whole tables (nodes/rules/learner/search.py) tries what holds on the case, scored by
+how much it would improve on what the playbook says. Then every comparison of a rule must earn its
+place. It returns nothing rather than a rule that chance explains. It knows tables and numbers, not
+playbooks or prompts.
 """
 
 import math
@@ -18,10 +18,10 @@ import numpy as np
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
-from acegraph.nodes.rules.fine_cuts import with_fine_cuts
-from acegraph.nodes.rules.literals import closest_cuts
-from acegraph.nodes.rules.search import Rows, Term, candidates
-from acegraph.nodes.rules.signal import has_signal, rows_of
+from acegraph.nodes.rules.learner.fine_cuts import with_fine_cuts
+from acegraph.nodes.rules.learner.literals import closest_cuts
+from acegraph.nodes.rules.learner.search import Rows, Term, candidates
+from acegraph.nodes.rules.learner.signal import has_signal, rows_of
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Condition
 from acegraph.state.values.cases import CaseTable

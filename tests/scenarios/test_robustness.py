@@ -15,7 +15,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.nodes import Curator, SimpleFraudAgent
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
-from acegraph.nodes.rules.literals import common_values
+from acegraph.nodes.rules.learner.literals import common_values
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
     AceContext,

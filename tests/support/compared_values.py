@@ -1,7 +1,7 @@
 """The values that rules may compare the fields of a table with."""
 
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.rules.literals import Literals
+from acegraph.nodes.rules.learner.literals import Literals
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.transaction import Scalar
 

@@ -1,7 +1,7 @@
 """Which fields describe a case, so that a rule may use them, and which only name an individual.
 
 The task says it by roles. What nobody declared, the values tell; the name of a field tells nothing.
-Where the values of these fields may be cut is decided in rules/literals.py.
+Where the values of these fields may be cut is decided in rules/learner/literals.py.
 """
 
 from typing import Final

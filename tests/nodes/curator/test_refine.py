@@ -9,8 +9,8 @@ from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.operations.learning.purge import purge
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refine import refine
+from acegraph.nodes.rules.learner.whole import best_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
-from acegraph.nodes.rules.whole import best_rules
 from acegraph.state import BulletPlaybook, Case, Condition, rollback
 from acegraph.state.values.bullet import REFINEMENT
 from acegraph.state.values.cases import CaseTable

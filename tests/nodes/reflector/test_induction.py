@@ -8,7 +8,7 @@ from acegraph.nodes.evidence.backtest import chance, wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
 from acegraph.nodes.evidence.residuals import best_shift, sigmoid
 from acegraph.nodes.reflector.induction import Induced, induce
-from acegraph.nodes.rules.literals import cuts_of
+from acegraph.nodes.rules.learner.literals import cuts_of
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.state import Case

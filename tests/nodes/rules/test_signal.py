@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.induction import Induced, induce
-from acegraph.nodes.rules.signal import chance_of_no_signal, has_signal, rows_of
+from acegraph.nodes.rules.learner.signal import chance_of_no_signal, has_signal, rows_of
 from acegraph.state import Case
 from acegraph.state.values.cases import CaseTable
 

@@ -20,8 +20,8 @@ from acegraph.nodes.evidence.residuals import (
     residuals,
     simulated_residuals,
 )
-from acegraph.nodes.rules.literals import Literals, Singles
-from acegraph.nodes.rules.search import Rows
+from acegraph.nodes.rules.learner.literals import Literals, Singles
+from acegraph.nodes.rules.learner.search import Rows
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state.values.cases import CaseTable
 

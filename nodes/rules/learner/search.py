@@ -14,7 +14,7 @@ import numpy as np
 
 from acegraph.nodes.evidence.backtest import ALIKE
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
-from acegraph.nodes.rules.literals import MIN_HOLDS, Literals
+from acegraph.nodes.rules.learner.literals import MIN_HOLDS, Literals
 from acegraph.state.values.condition import MAX_COMPARISONS
 
 Term = tuple[int, ...]

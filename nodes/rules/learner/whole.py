@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, log_odds_of, residuals
 from acegraph.nodes.evidence.stakes import stakes_over
-from acegraph.nodes.rules.fine_cuts import with_fine_cuts
-from acegraph.nodes.rules.literals import Literals, closest_cuts
+from acegraph.nodes.rules.learner.fine_cuts import with_fine_cuts
+from acegraph.nodes.rules.learner.literals import Literals, closest_cuts
+from acegraph.nodes.rules.learner.search import Fit, Rows, search
+from acegraph.nodes.rules.learner.signal import chance_of_no_signal
 from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
-from acegraph.nodes.rules.search import Fit, Rows, search
-from acegraph.nodes.rules.signal import chance_of_no_signal
 from acegraph.nodes.rules.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import APPROVE, DECLINE, Condition

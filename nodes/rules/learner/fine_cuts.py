@@ -7,7 +7,7 @@ import numpy as np
 
 from acegraph.nodes.evidence.columns.entities import distinct_numbers
 from acegraph.nodes.evidence.residuals import Mask, Numbers, Residuals
-from acegraph.nodes.rules.literals import MIN_HOLDS, Literals, is_cut, roundest
+from acegraph.nodes.rules.learner.literals import MIN_HOLDS, Literals, is_cut, roundest
 from acegraph.state import Condition
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison

@@ -1,0 +1,1 @@
+"""One learner: the rules that explain labelled cases best, for a whole table or one mistake."""
