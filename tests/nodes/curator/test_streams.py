@@ -116,12 +116,12 @@ def test_an_agent_that_sees_only_the_bullets_shown_keeps_them() -> None:
 def test_with_many_labels_the_background_refines_and_no_run_waits_for_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'p.db'}"
     with BulletPlaybook(url) as playbook:
-        past = [Case(f"h{i}", {"x0": float(i % 7)}, "APPROVE") for i in range(3_300)]
-        wrong = {"transaction": {"x0": 1.0}, "ground_truth": "DECLINE"}
+        past = [Case(f"h{i}", {"x0": float(i % 7), "amount": 20}, "APPROVE") for i in range(3_300)]
+        wrong = {"transaction": {"x0": 1.0, "amount": 20}, "ground_truth": "DECLINE"}
         graph = create_ace_graph(playbook=playbook).compile()
         for name, known in (("first", past[:2_100]), ("second", past[2_100:])):
             playbook.remember(known, NODE)
-            assert graph.invoke(wrong | {"decision_id": name})["verdict"] == "undecided"
+            assert graph.invoke(wrong | {"decision_id": name})["verdict"] == "wrong"
             assert playbook.refined_from(NODE) == 2_101  # the first lesson; the second has no look
         graph.invoke(wrong | {"decision_id": "later"}, context=AceContext(learn_later=True))
         assert learn_waiting(playbook).lessons == 1
