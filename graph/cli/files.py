@@ -78,8 +78,7 @@ class Columns:
 
         Derived fields of a file also come from the files before it.
         """
-        from acegraph.graph.data.earlier_rows import EarlierRows
-        from acegraph.graph.data.files import read_dataset
+        from acegraph.graph.data.files import EarlierRows, read_dataset
 
         earlier, layout = EarlierRows(), self.layout
         with progress_bar() as progress:

@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
-from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.forms import Forms
 from acegraph.graph.data.labels import (
     a_label,
@@ -24,10 +23,13 @@ from acegraph.graph.data.labels import (
 )
 from acegraph.graph.data.rows import Progress, ReadRows, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
+from acegraph.nodes.evidence.sightings.columns import sighting_of
+from acegraph.nodes.evidence.sightings.derivation import derive_all
 from acegraph.state import DECLINE, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
+from acegraph.state.values.decision import Sighting
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar, is_derived
 from acegraph.state.values.verdict import Verdict
@@ -79,6 +81,26 @@ class FileLayout:
 
 
 _GUESSED: Final = FileLayout()
+
+
+class EarlierRows:
+    """Derives fields for the rows of files: each row sees the rows before it in time, also those of
+    the files before, and no label.
+    """
+
+    def __init__(self) -> None:
+        self._seen: list[Sighting | None] = []
+
+    def derive(self, rows: Sequence[dict[str, Scalar]], columns: Mapping[str, str]) -> None:
+        """Add the derived fields to the rows; a field that a row has already stays as it is.
+
+        `columns` are the fields that they come from, by what they hold.
+        """
+        sightings = [sighting_of(row, columns) for row in rows]
+        derived = derive_all([*self._seen, *sightings])[len(self._seen) :]
+        self._seen += sightings
+        for row, fields in zip(rows, derived, strict=True):
+            row |= {name: value for name, value in fields.items() if name not in row}
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ belong to the loop that opened them, so one loop serves all callers, whether the
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Coroutine
+from functools import lru_cache
 from threading import Lock, Thread
 from typing import Any, Final, TypeVar
 
@@ -16,24 +18,15 @@ from acegraph.nodes.runtime.sync_async import Wait
 T = TypeVar("T")
 
 
-class _Background:
-    """The loop, which begins with the first request; a fork begins another."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._loop: asyncio.AbstractEventLoop
-        self._thread: Thread | None = None
-
-    def loop(self) -> asyncio.AbstractEventLoop:
-        with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._loop = asyncio.new_event_loop()
-                self._thread = Thread(target=self._loop.run_forever, name="acegraph", daemon=True)
-                self._thread.start()
-            return self._loop
+_LOCK: Final = Lock()
 
 
-_BACKGROUND: Final = _Background()
+@lru_cache(maxsize=1)
+def _loop_of(process: int) -> asyncio.AbstractEventLoop:
+    """The loop of a process, which begins with the first request; a fork begins another."""
+    loop = asyncio.new_event_loop()
+    Thread(target=loop.run_forever, name="acegraph", daemon=True).start()
+    return loop
 
 
 async def in_background(work: Callable[[], Coroutine[Any, Any, T]], end: float, wait: Wait) -> T:
@@ -43,7 +36,9 @@ async def in_background(work: Callable[[], Coroutine[Any, Any, T]], end: float, 
         async with asyncio.timeout(end - time.monotonic()):
             return await work()
 
-    future = asyncio.run_coroutine_threadsafe(limited(), _BACKGROUND.loop())
+    with _LOCK:
+        loop = _loop_of(os.getpid())
+    future = asyncio.run_coroutine_threadsafe(limited(), loop)
     try:
         return await wait.either(future.result, lambda: asyncio.wrap_future(future))
     finally:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from postgres import Server
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.data.earlier_rows import EarlierRows
+from acegraph.graph.data.files import EarlierRows
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import AceContext, BulletPlaybook, Case, InvalidTransaction, prune, verify
 from acegraph.state.values.transaction import is_derived

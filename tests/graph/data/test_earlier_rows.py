@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
-from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.explain import explain_dataset
-from acegraph.graph.data.files import FileLayout, Item, read_dataset
+from acegraph.graph.data.files import EarlierRows, FileLayout, Item, read_dataset
 from acegraph.graph.data.leakage import find_leaks
 from acegraph.graph.data.splits import Split
 from acegraph.state import AceContext, InvalidDataset
