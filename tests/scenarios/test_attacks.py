@@ -328,6 +328,7 @@ def test_after_a_purge_no_fewer_are_right_than_if_the_lies_between_honest_labels
     assert verify(poisoned) == []
 
 
+@pytest.mark.slow
 def test_what_a_person_switched_off_stays_off_after_a_purge(honest: BulletPlaybook) -> None:
     playbook = honest.fork()
     rule = next(b for b in playbook if b.status == "active")

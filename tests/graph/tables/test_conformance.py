@@ -206,7 +206,16 @@ def test_the_sql_of_a_ruleset_decides_as_the_ruleset(
     assert seen == {"APPROVE", "DECLINE", "UNDECIDED"}  # of some nothing is known at all
 
 
-@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "snowflake", "bigquery", "databricks"])
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        *("duckdb", "bigquery"),
+        *(
+            pytest.param(one, marks=pytest.mark.slow)
+            for one in ("postgres", "snowflake", "databricks")
+        ),
+    ],
+)
 def test_the_sql_of_a_playbook_can_be_parsed(dialect: str) -> None:
     rules = TableRules.of(payments(random.Random(15))[0])
     text = rules.to_sql(dialect, table="pay", ids="payment")

@@ -32,8 +32,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     ("reply", "cases", "attempts"),
     [
         pytest.param(failed(401, "no"), 1, 1, id="401"),
-        pytest.param(failed(403, "no"), 1, 1, id="403"),
-        pytest.param(failed(404, "no"), 1, 1, id="404"),
+        pytest.param(failed(403, "no"), 1, 1, id="403", marks=pytest.mark.slow),
+        pytest.param(failed(404, "no"), 1, 1, id="404", marks=pytest.mark.slow),
         pytest.param(failed(500, "no"), 5, 3, id="500"),
         pytest.param(sent("<html>", 200, "text/html"), 5, 1, id="HTML"),
         pytest.param(hung_up, 5, 3, id="closed", marks=pytest.mark.slow),

@@ -68,7 +68,9 @@ def write_elsewhere(book: BulletPlaybook) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("error", [KeyboardInterrupt, Interrupted])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, pytest.param(Interrupted, marks=pytest.mark.slow)]
+)
 def test_no_line_of_a_write_can_be_interrupted_to_harm(
     error: type[BaseException], url: str | None, kind: str
 ) -> None:

@@ -46,7 +46,7 @@ def test_every_rare_fraud_of_a_long_history_counts_and_the_weights_add_up(tmp_pa
             assert [case.id for case in read] == [case.id for case in table]
 
 
-@pytest.mark.parametrize("total", [1, 19, 20, 39, 40, 100])
+@pytest.mark.parametrize("total", [1, 20, 39, 100])
 def test_a_table_that_grew_is_the_table_that_is_read(total: int) -> None:
     playbook = BulletPlaybook()
     playbook.remember(history(total, 4), NODE)
