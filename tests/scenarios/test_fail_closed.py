@@ -58,9 +58,12 @@ def test_an_unread_amount_is_approved_only_where_no_amount_declines() -> None:
 
 
 def test_the_reason_names_the_field_and_the_rules_but_no_value(trained: BulletPlaybook) -> None:
-    honest = dict(generate_transactions(12, seed=3)[-1].fields)  # an amount of 1,000 declines it
+    unread = [
+        {**example.fields, "amount": "canary-4711"} for example in generate_transactions(40, seed=3)
+    ]
+    depends = decisions(trained, unread).index("UNDECIDED")
     graph = create_ace_graph(playbook=trained).compile()
-    result = graph.invoke({"transaction": {**honest, "amount": "canary-4711"}}, context=FROZEN)
+    result = graph.invoke({"transaction": unread[depends]}, context=FROZEN)
     assert result["decision"] == "UNDECIDED"
     assert "amount does not fit; a number" in result["undecided"]
     assert "canary" not in json.dumps(result)
