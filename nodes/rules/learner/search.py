@@ -8,6 +8,7 @@ having, held-out cases tell (whole.py).
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Final
 
 import numpy as np
@@ -21,7 +22,13 @@ Term = tuple[int, ...]
 """The literals of a rule, as sorted numbers."""
 RIDGE: Final = 1.0
 _PAYS: Final = 1.0
-"""So much log-likelihood a term must bring, and so much more a pair than a single literal."""
+"""So much log-likelihood a term must bring."""
+_FURTHER: Final = 2.0
+"""So much more log-likelihood each further literal of a term must bring."""
+_CHOSEN: Final = 2.0
+"""How much log-likelihood a term gains that was chosen among many without a cause (Akaike 1974)."""
+_ADDED: Final = 3.0
+"""The same of a literal beside others: it was chosen among more."""
 _BEAM: Final = 30
 _OF_A_FIELD: Final = 5
 _REFITTED: Final = 4
@@ -169,7 +176,7 @@ def search(rows: Rows, most: int, *, pairs: bool, staying: Sequence[Term] = ()) 
         if longer is None:
             break
         is_small = len(rows.fraud) <= _MOST_TO_SWAP
-        fit = _swapped(rows, longer, len(staying)) if is_small else longer
+        fit = _swapped(rows, longer, len(staying), pairs=pairs) if is_small else longer
         found.append(fit)
     return tuple(found)
 
@@ -182,7 +189,7 @@ def _longer(rows: Rows, fit: Fit, *, pairs: bool) -> Fit | None:
     found = [(float(alone[i]), (i,)) for i in _best(alone, _LOOKED_AT)]
     if pairs:
         beam = _beam(rows.literals, gains)
-        together = slopes.extended([(i,) for i in beam]) ** 2 / 2 - _PAYS
+        together = slopes.extended([(i,) for i in beam]) ** 2 / 2 - _FURTHER
         together[:, [not name for name in rows.literals.fields]] = 0.0
         for i in _best(together, _LOOKED_AT):
             first, second = divmod(i, together.shape[1])
@@ -196,8 +203,12 @@ def _longer(rows: Rows, fit: Fit, *, pairs: bool) -> Fit | None:
             tried.append(term)
     begin = np.append(fit.weights, (0.0, fit.shift))
     longer = [Fit.of(rows, (*fit.terms, term), begin) for term in tried]
-    left = [one.worth - _PAYS * len(one.terms[-1]) for one in longer]
+    left = [one.worth - _price(one.terms[-1]) for one in longer]
     return longer[int(np.argmax(left))] if max(left, default=-np.inf) > fit.worth else None
+
+
+def _price(term: Term) -> float:
+    return _PAYS + _FURTHER * (len(term) - 1)
 
 
 def _best(gains: Numbers, most: int) -> list[int]:
@@ -232,16 +243,18 @@ def _is_new(rows: Rows, term: Term, known: Sequence[Term]) -> bool:
     return not bool(((alike > ALIKE) | (agreement < 1 - ALIKE) | (agreement == 1)).any())
 
 
-def _swapped(rows: Rows, fit: Fit, staying: int) -> Fit:
-    """The fit with each literal changed for the one that is best in its place."""
+def _swapped(rows: Rows, fit: Fit, staying: int, *, pairs: bool) -> Fit:
+    """The fit with each literal changed for the one that is best in its place; with `pairs` a term
+    may become longer, too.
+    """
     for place, term in enumerate(fit.terms):
         if place < staying:
             continue
-        beam: list[Term] = [()] if len(term) == 1 else [(), *((i,) for i in term)]
+        beam = _parts(term) if pairs else [()]
         gains = _Slopes(rows, fit, instead=place).extended(beam) ** 2 / 2
         gains[0, ~rows.literals.narrow] = 0.0
         gains[1:, [not name for name in rows.literals.fields]] = 0.0
-        gains[1:] -= _PAYS
+        gains -= _FURTHER * np.array([[len(part)] for part in beam])
         row, literal = divmod(int(np.argmax(gains)), gains.shape[1])
         best = tuple(sorted((*beam[row], literal)))
         others = [other for i, other in enumerate(fit.terms) if i != place]
@@ -249,9 +262,34 @@ def _swapped(rows: Rows, fit: Fit, staying: int) -> Fit:
             continue
         terms = [best if i == place else other for i, other in enumerate(fit.terms)]
         changed = Fit.of(rows, terms, fit.all_weights)
-        if changed.worth - _PAYS * len(best) > fit.worth - _PAYS * len(term) + 1e-3:
+        if changed.worth - _price(best) > fit.worth - _price(term) + 1e-3:
             fit = changed
     return fit
+
+
+def shortened(rows: Rows, fit: Fit, staying: int) -> Fit:
+    """The fit without the literals and terms that hardly matter: each was chosen among many."""
+    while True:
+        without = []
+        for place, term in enumerate(fit.terms):
+            if place < staying:
+                continue
+            rests = combinations(term, len(term) - 1) if len(term) > 1 else []
+            changes = [*((rest, _ADDED) for rest in rests), ((), _CHOSEN)]
+            for rest, price in changes:
+                terms = [*fit.terms[:place], *([rest] if rest else []), *fit.terms[place + 1 :]]
+                one = Fit.of(rows, terms)
+                without.append((fit.worth - one.worth - price, one))
+        least, shorter = min(without, key=lambda found: found[0], default=(1.0, fit))
+        if least >= 0 or not shorter.terms:
+            return fit
+        fit = shorter
+
+
+def _parts(term: Term) -> list[Term]:
+    """What is left of a term without some literals, and the term itself, if it may be longer."""
+    parts = [part for n in range(len(term)) for part in combinations(term, n)]
+    return [*parts, term] if len(term) < MAX_COMPARISONS else parts
 
 
 def candidates(rows: Rows, most: int, price: float) -> list[Term]:

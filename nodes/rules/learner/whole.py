@@ -22,7 +22,7 @@ from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, log_odds
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.rules.learner.fine_cuts import with_fine_cuts
 from acegraph.nodes.rules.learner.literals import Literals, closest_cuts
-from acegraph.nodes.rules.learner.search import Fit, Rows, search
+from acegraph.nodes.rules.learner.search import Fit, Rows, search, shortened
 from acegraph.nodes.rules.learner.signal import chance_of_no_signal
 from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
@@ -126,6 +126,8 @@ def best_rules(
     if shape.length == 0 or not (stands_out or sureness >= _SURE):
         return None
     fit = searched.sets(searched.rows, shape.pairs, shape.length)[-1]
+    if not is_ranked:
+        fit = shortened(searched.rows, fit, staying)
     found = searched.conditions(fit, table, moves=not is_ranked)
     if not found:
         return None
