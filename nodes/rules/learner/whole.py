@@ -274,8 +274,8 @@ class _HeldOut:
 
     def best(self, *, is_shortest: bool) -> _Shape:
         """The shape to choose: the best, or the shortest that is hardly worse."""
-        found = self.likelihood
-        best = max(found, key=lambda shape: float(found[shape].sum()) - _PAYS * shape.length)
+        found, pays = self.likelihood, _PAYS if is_shortest else 0.0
+        best = max(found, key=lambda shape: float(found[shape].sum()) - pays * shape.length)
         if not is_shortest:
             return best
         return min(

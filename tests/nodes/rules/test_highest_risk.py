@@ -67,7 +67,7 @@ ODD = dict.fromkeys((f"field{j}" for j in range(8)), 95.0)
 @pytest.fixture(scope="module")
 def refined() -> BulletPlaybook:
     playbook = BulletPlaybook()
-    playbook.remember(cases(4000, 1), NODE)
+    playbook.remember(cases(8000, 1), NODE)
     assert refine(playbook, NODE, Curator()) is not None
     return playbook
 
