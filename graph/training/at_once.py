@@ -9,7 +9,7 @@ import numpy as np
 
 from acegraph.graph.data.rows import Progress
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refine import Count, refine
+from acegraph.nodes.curator.refine import refine
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.residuals import Mask
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
@@ -39,10 +39,6 @@ class Figures:
 class History(Protocol):
     """Labelled cases, all known from the start."""
 
-    @property
-    def count(self) -> Count | None:
-        """What counts all rows of a table by what is true of them; None where all are cases."""
-
     def remember(self) -> tuple[int, int]:
         """Store the cases as evidence; gives how many are new to the playbook, and of how many it
         had another label.
@@ -60,7 +56,6 @@ class ListedCases:
     playbook: BulletPlaybook
     context: AceContext
     progress: Progress
-    count: None = None
 
     def remember(self) -> tuple[int, int]:
         """Store the cases as evidence; a large set is stored in parts, all at one time."""
@@ -92,20 +87,17 @@ class Learned:
     held_out: dict[str, float] = field(default_factory=dict)
 
 
-def learn_at_once(
-    playbook: BulletPlaybook, context: AceContext, curator: Curator, count: Count | None = None
-) -> Learned:
+def learn_at_once(playbook: BulletPlaybook, context: AceContext, curator: Curator) -> Learned:
     """Put a better set of rules in place of what was learned before, if one is proved; else learn
-    single rules. With `count` they are proved on all rows of a table.
+    single rules.
     """
     node, costs = context.node, settle(playbook, context).get("costs")
-    done = refine(playbook, node, curator, costs=costs, count=count)
+    done = refine(playbook, node, curator, costs=costs)
     if done:
         found = done.rule_set
         return Learned(len(done.added), found.in_words, found.held_out)
     _learn_case_by_case(playbook, node, curator)
-    counted = count(playbook.cases(node), rules_of(playbook, node)) if count else None
-    curator.tend(node, playbook, counted=counted)
+    curator.tend(node, playbook)
     return Learned()
 
 
@@ -127,11 +119,6 @@ def _learn_case_by_case(playbook: BulletPlaybook, node: str, curator: Curator) -
             confidence=reflection["confidence"],
             origin={"decision": case.id, "label": case.label, "author": NO_LANGUAGE_MODEL},
         )
-
-
-def rules_of(playbook: BulletPlaybook, node: str) -> Sequence[Condition]:
-    """What the active bullets test."""
-    return [b.condition for b in playbook.get_bullets_for_node(node) if b.condition]
 
 
 def mistakes_over(cases: CaseTable, playbook: BulletPlaybook, context: AceContext) -> Mask:

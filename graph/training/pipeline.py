@@ -124,7 +124,7 @@ class TrainingPipeline:
         new, corrected = history.remember()
         if new or corrected or not was_learned:  # else a rollback would be undone
             self._progress("learning", 0, 1)
-            learned = learn_at_once(self.playbook, context, self._curator(), history.count)
+            learned = learn_at_once(self.playbook, context, self._curator())
             self._progress("learning", 1, 1)
         figures, (evidence, counted) = history.figures(new + corrected), self._evidence()
         return TrainingReport(

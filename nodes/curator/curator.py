@@ -204,18 +204,9 @@ class Curator:
         action: Action = "revived" if former else "held" if doubt else "added"
         return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
-    def tend(
-        self,
-        node: str,
-        playbook: BulletPlaybook,
-        keep: str | None = None,
-        counted: CaseTable | None = None,
-    ) -> list[str]:
+    def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
         """Let candidates act whose backtest stands by now, fit the weights of the active bullets
         again, and retire the useless and any excess.
-
-        `counted` are the cases to fit them on; without it those of the playbook since the last
-        change.
         """
         with playbook.writing():
             for bullet in playbook.get_bullets_for_node(node, status="candidate"):
@@ -224,9 +215,8 @@ class Curator:
             waiting = playbook.get_bullets_for_node(node, status="candidate")
             retired = _retire(expired(waiting, self.capacity, keep), playbook)
             bullets = playbook.get_bullets_for_node(node, status=None)
-            if counted is None:
-                counted = since_change(playbook.cases(node), bullets)
-            retired += _retire(_refit(bullets, counted, playbook, keep), playbook)
+            cases = since_change(playbook.cases(node), bullets)
+            retired += _retire(_refit(bullets, cases, playbook, keep), playbook)
             if playbook.view(node).active > self.capacity:
                 active = playbook.get_bullets_for_node(node)
                 retired += _retire(expendable(active, self.capacity, keep), playbook)

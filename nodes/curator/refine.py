@@ -7,29 +7,24 @@ or changed stays as it is, and so does prose.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
-from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.stakes import COSTS
-from acegraph.nodes.rules.learner.whole import RuleSet, best_rules, ranks_payments
-from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_over
+from acegraph.nodes.rules.learner.whole import RuleSet, best_rules
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
-from acegraph.nodes.rules.weights import fired_over, weights_of
 from acegraph.state import Bullet, Condition
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.bullet import REFINEMENT, Source, of_source
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.verdict import BY_ITSELF, sign_of
+from acegraph.state.values.verdict import BY_ITSELF
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -45,10 +40,6 @@ _FIRST_LOOK: Final = 100
 _MOST_IN_A_RUN: Final = 2_000
 """Up to so many cases a run refines on its way; it takes some seconds. From more, a worker in the
 background does (`learn_later`), or `acegraph train`."""
-
-Count = Callable[[CaseTable, Sequence[Condition]], CaseTable]
-"""Counts all rows of a table by what is true of them; given are the drawn cases that still count,
-and the rules. A case of the result stands for all rows on which the same rules fire."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +87,14 @@ def refine(
     curator: Curator,
     source: Source = "offline",
     costs: str | None = None,
-    count: Count | None = None,
     lesson: Lesson | None = None,
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
-    With `costs`, as `AceContext` takes them, it is most exact where most is at stake. With `count`
-    the weights are fitted on all rows of a table, and each rule must also prove itself there beside
-    the others, unless payments are ranked. In a stream a `lesson` led to it: then only bullets of
-    this `source` are replaced, so that what was trained can be frozen. None if no such set is
-    proved, or if bullets of this playbook wait for a person or for no proof.
+    With `costs`, as `AceContext` takes them, it is most exact where most is at stake. In a stream a
+    `lesson` led to it: then only bullets of this `source` are replaced, so that what was trained
+    can be frozen. None if no such set is proved, or if bullets of this playbook wait for a person
+    or for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
@@ -134,20 +123,13 @@ def refine(
     )
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
-    counted, weights = None, dict[Condition, float]()
-    if count is not None:
-        counted = count(table, [*staying, *rule_set.conditions])
-        is_ranked = ranks_payments(table, CostMatrix.parse(costs) if costs else None)
-        least = -np.inf if is_ranked else curator.gate.min_gain  # small corrections rank, too
-        weights = _borne_out(rule_set.conditions, staying, counted, least)
-        rule_set = replace(rule_set, conditions=tuple(weights))
     with playbook.writing():
         is_learned = lesson is not None and playbook.lesson(lesson.decision_id) is not None
         if playbook.version != version or is_learned:
             playbook.keep_refined_from(node, len(cases) // 2)  # not done: the next lesson looks
             return None
         origin = _origin(version, curator, costs, lesson, rule_set.highest)
-        adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)
+        adoption = _Adoption(playbook, curator, node, source, table, origin)
         return adoption.adopt(rule_set, own)
 
 
@@ -187,10 +169,6 @@ class _Adoption:
     node: str
     source: Source
     table: CaseTable
-    counted: CaseTable | None
-    """All rows of a table, where the cases are drawn from one."""
-    weights: Mapping[Condition, float]
-    """What is known of the weights: less is left to fit."""
     origin: Mapping[str, object]
 
     def adopt(self, rule_set: RuleSet, own: Sequence[Bullet]) -> Refinement:
@@ -212,12 +190,8 @@ class _Adoption:
             for condition in new
             if (bullet_id := self._add(condition, revised.get(condition), standing, why))
         ]
-        new_bullets = [(b.id, b.condition) for b in self.playbook.get_bullets(added)]
-        self.playbook.set_weights(
-            {i: self.weights[c] for i, c in new_bullets if c and c in self.weights}
-        )
         gone = {b.id for b in retired}
-        while useless := self.curator.tend(self.node, self.playbook, counted=self.counted):
+        while useless := self.curator.tend(self.node, self.playbook):
             gone.update(useless)
         active = tuple(b.id for b in self.playbook.get_bullets_for_node(self.node))
         kept = tuple(b for b in added if b not in gone)
@@ -235,8 +209,7 @@ class _Adoption:
         draft = replace(draft, condition=condition, origin=origin)
         if self.curator.screen and self.curator.screen(proposal_of(draft, self.playbook)):
             return None
-        table = self.table if self.counted is None else self.counted
-        tested = backtest(condition, table, log_odds_over(table, standing))
+        tested = backtest(condition, self.table, log_odds_over(self.table, standing))
         return self.playbook.add_bullet(
             draft.content,
             self.node,
@@ -248,35 +221,6 @@ class _Adoption:
             origin=draft.origin,
             related=(before.id,) if before else (),
         )
-
-
-def _borne_out(
-    rules: Sequence[Condition], staying: Sequence[Condition], counted: CaseTable, least: float
-) -> dict[Condition, float]:
-    """The rules that better what all others say of all rows by so many standard errors at least,
-    and their weights.
-    """
-    all_rules = dict.fromkeys([*staying, *rules])
-    bullets = [Bullet("", rule.render(), "", condition=rule) for rule in all_rules]
-    fired, shares, start = fired_over(all_rules, counted), case_shares(counted), start_over(counted)
-    while True:
-        weights = weights_of(bullets, fired, counted, start)
-        bullets = [replace(b, weight=w) for b, w in zip(bullets, weights, strict=True)]
-        log_odds = start + np.array([w or 0.0 for w in weights]) @ fired
-        gains = [
-            np.inf
-            if bullet.condition in staying
-            else marginal_gain(its_fires, counted.fraud, log_odds - (w or 0.0) * its_fires, shares)
-            * sign_of(bullet.verdict)
-            for bullet, w, its_fires in zip(bullets, weights, fired, strict=True)
-        ]
-        if min(gains, default=np.inf) >= least:
-            known = {b.condition: b.weight or 0.0 for b in bullets}
-            return {rule: known[rule] for rule in rules if rule in known}
-        # Of rules that say the same each may be missed little: one is left out at a time.
-        weakest = int(np.argmin(gains))
-        del bullets[weakest]
-        fired = np.delete(fired, weakest, axis=0)
 
 
 def _revised(retired: Sequence[Bullet], new: Sequence[Condition]) -> dict[Condition, Bullet]:

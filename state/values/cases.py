@@ -290,11 +290,6 @@ class CaseTable:
         return field.kind == "text" and field.is_tested if field else name == SENTENCE
 
     @property
-    def tells_facts(self) -> bool:
-        """Whether a reader finds fields in the sentences of these cases."""
-        return self.task is None or bool(self.task.reader)
-
-    @property
     def known_at(self) -> str:
         """When the label of the newest case became known."""
         return self._cases[self._size - 1].known_at if self._size else ""

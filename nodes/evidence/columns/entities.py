@@ -39,14 +39,9 @@ def case_shares(table: CaseTable) -> NDArray[np.float64]:
         column = table.column(name)
         if column is not None:
             np.minimum(shares, _shares_of(column), out=shares)
-    set_case_shares(table, shares)
-    return shares
-
-
-def set_case_shares(table: CaseTable, shares: NDArray[np.float64]) -> None:
-    """Say how much each case of a table counts, where one may stand for many."""
     shares.setflags(write=False)  # it is shared
     table.shared[_key(table)] = shares
+    return shares
 
 
 def parties(table: CaseTable) -> list[str]:
@@ -65,16 +60,6 @@ def _shares_of(column: Column) -> NDArray[np.float64]:
     numbers = np.unique(column.numbers, return_inverse=True, equal_nan=True)[1]
     who = numbers * len(folded) + folded[column.codes]
     return _shares(np.unique(who, return_inverse=True)[1], known)
-
-
-def shares_of_names(codes: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.float64]:
-    """How much of a case each row counts whose entity has one of these names; -1 stands for none.
-
-    >>> shares_of_names(np.array([0, 0, 0, 0, 0, 1, 2, -1], np.int32), ["x", "y", "z"]).round(2)
-    array([0.87, 0.87, 0.87, 0.87, 0.87, 1.  , 1.  , 1.  ])
-    """
-    folded, is_somebody = _individuals(names)
-    return _shares(folded[codes], is_somebody[codes])
 
 
 def _individuals(names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:

@@ -109,7 +109,10 @@ def _seen(name: str, table: CaseTable) -> _Seen:
 
 
 def _looked_at(name: str, table: CaseTable) -> _Seen:
-    column, has_facts = table.column(name), name == SENTENCE and table.tells_facts
+    column, has_facts = (
+        table.column(name),
+        name == SENTENCE and (table.task is None or bool(table.task.reader)),
+    )
     if column is None:
         return _Seen(names=_names_in(table))
     in_texts: defaultdict[str, set[int]] = defaultdict(set)
