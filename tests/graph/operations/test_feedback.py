@@ -109,7 +109,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A playbook that has learned from a stream."""
     url = f"sqlite:///{tmp_path_factory.mktemp('learned') / 'ace.db'}"
     with BulletPlaybook(url) as playbook:
-        TrainingPipeline(playbook).train_online(generate_transactions(120, seed=1))
+        TrainingPipeline(playbook).train_online(generate_transactions(160, seed=1))
     return url
 
 
