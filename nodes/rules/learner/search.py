@@ -15,7 +15,7 @@ import numpy as np
 
 from acegraph.nodes.evidence.backtest import ALIKE
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
-from acegraph.nodes.rules.learner.literals import MIN_HOLDS, Literals
+from acegraph.nodes.rules.learner.literals import MIN_HOLDS, Literals, Singles
 from acegraph.state.values.condition import MAX_COMPARISONS
 
 Term = tuple[int, ...]
@@ -32,13 +32,17 @@ _ADDED: Final = 3.0
 _BEAM: Final = 30
 _OF_A_FIELD: Final = 5
 _REFITTED: Final = 4
-_LOOKED_AT: Final = 100
+_LOOKED_AT: Final = 200
 """Among so many singles, and so many pairs, those are sought that say something new."""
 _MOST_TO_SWAP: Final = 4_000
-"""Up to so many cases literals change places: with more, the order of the search hardly matters."""
+"""Up to so many cases literals change places; with more, the order hardly matters."""
+_SWAPPED_AT: Final = (*range(1, 9), 12, 16)
+"""They do when the set has so many terms: each look takes as long as all that is found by it."""
 _NEWTON_STEPS: Final = 12
 _OF_CANDIDATES: Final = 12
 """So many of each length are made longer where one rule is sought."""
+_ROUGHLY: Final = 4
+"""The sums of a rough test: over the cases, their residuals, their variance, and the shift."""
 _AT_ONCE: Final = 8
 """So many of the beam are multiplied at once."""
 
@@ -140,31 +144,41 @@ class _Slopes:
             rest = rest + curve * fit.weights[instead] * fired[instead]
             fired = np.delete(fired, instead, axis=0)
         root = np.sqrt(curve) + 1e-9
-        basis, _ = np.linalg.qr((np.vstack([fired, np.ones(len(p))]) * root).T)
+        basis, _ = np.linalg.qr((np.vstack([np.ones(len(p)), fired]) * root).T)
         rest = rest - root * (basis @ (basis.T @ (rest / root)))
         self._rows = rows
         columns = [np.ones(len(p)), rest, curve, *(root * one for one in basis.T)]
         self._columns = np.array(columns, np.float32).T
 
-    def extended(self, beam: Sequence[Term]) -> Numbers:
-        """The z of each of the beam together with each literal (a score test: Rao 1948); 0 where
-        too few cases are left, or all of them.
+    def extended(self, beam: Sequence[Term], *, roughly: bool = False) -> Numbers:
+        """The z of each of the beam together with each literal; 0 where too few cases are left, or
+        all of them. Roughly, what the terms so far have in common with it is left out.
         """
-        literals, width = self._rows.literals, self._columns.shape[1]
+        literals = self._rows.literals
+        by_case = self._columns[:, :_ROUGHLY] if roughly else self._columns
         found = [np.zeros((0, len(literals.tests)))]
         for first in range(0, len(beam), _AT_ONCE):
             some = beam[first : first + _AT_ONCE]
             fired = self._rows.fired(some)
-            columns = fired.astype(np.float32)[:, :, None] * self._columns
-            sums = literals.numbers @ columns.transpose(1, 0, 2).reshape(len(self._columns), -1)
-            holds, slope, curve = np.moveaxis(sums.reshape(-1, len(some), width)[..., :3], -1, 0)
-            known = (sums.reshape(-1, len(some), width)[..., 3:] ** 2).sum(axis=-1)
-            z = slope / np.sqrt(np.maximum(curve - known, 0.0) + 0.5)
+            columns = fired.astype(np.float32)[:, :, None] * by_case
+            sums = literals.numbers @ columns.transpose(1, 0, 2).reshape(len(by_case), -1)
+            sums = sums.reshape(len(sums), len(some), -1)
+            z, holds = _z(sums), sums[..., 0]
             raising = [literals.only_raise[list(term)].any() for term in some]
-            is_wrong = (literals.only_raise[:, None] | raising) & (slope < 0)
+            is_wrong = (literals.only_raise[:, None] | raising) & (z < 0)
             excludes = (holds < fired.sum(axis=1) - 0.5) | [not term for term in some]
             found.append(np.where((holds >= MIN_HOLDS - 0.5) & excludes & ~is_wrong, z, 0.0).T)
         return np.vstack(found)
+
+    def of(self, terms: Sequence[Term]) -> Numbers:
+        """The z of each of some terms."""
+        return _z(self._rows.fired(terms).astype(np.float32) @ self._columns)
+
+
+def _z(sums: Singles) -> Numbers:
+    """Rao's score test (1948) from the sums over the cases on which terms hold."""
+    known = (sums[..., 3:] ** 2).sum(axis=-1)
+    return np.asarray(sums[..., 1] / np.sqrt(np.maximum(sums[..., 2] - known, 0.0) + 0.5))
 
 
 def search(rows: Rows, most: int, *, pairs: bool, staying: Sequence[Term] = ()) -> tuple[Fit, ...]:
@@ -175,8 +189,8 @@ def search(rows: Rows, most: int, *, pairs: bool, staying: Sequence[Term] = ()) 
         longer = _longer(rows, fit, pairs=pairs)
         if longer is None:
             break
-        is_small = len(rows.fraud) <= _MOST_TO_SWAP
-        fit = _swapped(rows, longer, len(staying), pairs=pairs) if is_small else longer
+        swaps = len(rows.fraud) <= _MOST_TO_SWAP and len(found) in _SWAPPED_AT
+        fit = _swapped(rows, longer, len(staying), pairs=pairs) if swaps else longer
         found.append(fit)
     return tuple(found)
 
@@ -189,12 +203,12 @@ def _longer(rows: Rows, fit: Fit, *, pairs: bool) -> Fit | None:
     found = [(float(alone[i]), (i,)) for i in _best(alone, _LOOKED_AT)]
     if pairs:
         beam = _beam(rows.literals, gains)
-        together = slopes.extended([(i,) for i in beam]) ** 2 / 2 - _FURTHER
-        together[:, [not name for name in rows.literals.fields]] = 0.0
-        for i in _best(together, _LOOKED_AT):
-            first, second = divmod(i, together.shape[1])
-            term = tuple(sorted((beam[first], second)))
-            found.append((float(together[first, second]), term))
+        roughly = np.abs(slopes.extended([(i,) for i in beam], roughly=True))
+        roughly[:, [not name for name in rows.literals.fields]] = 0.0
+        places = (divmod(i, roughly.shape[1]) for i in _best(roughly, _LOOKED_AT))
+        terms = list(dict.fromkeys(tuple(sorted((beam[first], i))) for first, i in places))
+        gained = slopes.of(terms) ** 2 / 2 - _FURTHER if terms else ()
+        found += zip(map(float, gained), terms, strict=True)
     tried: list[Term] = []
     for gain, term in sorted(found, reverse=True):
         if gain < _PAYS or len(tried) == _REFITTED:
