@@ -162,7 +162,7 @@ class _Slopes:
             fired = self._rows.fired(some)
             columns = fired.astype(np.float32)[:, :, None] * by_case
             sums = literals.numbers @ columns.transpose(1, 0, 2).reshape(len(by_case), -1)
-            sums = sums.reshape(len(sums), len(some), -1)
+            sums = sums.reshape(len(sums), len(some), by_case.shape[1])
             z, holds = _z(sums), sums[..., 0]
             raising = [literals.only_raise[list(term)].any() for term in some]
             is_wrong = (literals.only_raise[:, None] | raising) & (z < 0)

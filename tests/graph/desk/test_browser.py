@@ -154,7 +154,7 @@ def test_two_people_propose_approve_and_collide(
     browser: "Browser", desk: Served, filled: Built
 ) -> None:
     ann, bob = (Looker(browser, desk, filled[1][name]) for name in ("ann", "bob"))
-    page = ann.go("/lab?rule=DECLINE+when+amount+%3E%3D+160+and+amount+%3C+2000")
+    page = ann.go("/lab?rule=APPROVE+when+amount+%3C+150+and+amount+%3E%3D+20")
     page.fill("#why", "seen twice this week")
     ann.press("Propose")
     there = page.url.partition("/desk")[2].partition("?")[0]
