@@ -1,9 +1,8 @@
 """The search: which literals, and pairs of them, together explain labelled cases best.
 
 One term is added at a time: all candidates by the score test beside the terms so far (Rao 1948),
-the best of them fitted again, and then each literal that stands alone may change places with any
-other one. A term that is no better than chance among so many does not come in; how many are worth
-having, held-out cases tell (whole.py).
+the best of them fitted again, and then each literal may change places with any other one, and a
+term may become longer or shorter. How many terms are worth having, held-out cases tell (whole.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -90,11 +89,6 @@ class Fit:
         fired = rows.fired(terms)
         weights, worth = ridge_fit(fired, rows.fraud, rows.start, rows.shares, begin)
         return cls(tuple(terms), weights[:-1], float(weights[-1]), worth)
-
-    @property
-    def all_weights(self) -> Numbers:
-        """The weights, and the shift as the last."""
-        return np.append(self.weights, self.shift)
 
     def log_odds(self, rows: Rows) -> Numbers:
         """What it says of cases."""
@@ -264,7 +258,8 @@ def _swapped(rows: Rows, fit: Fit, staying: int, *, pairs: bool) -> Fit:
     for place, term in enumerate(fit.terms):
         if place < staying:
             continue
-        beam = _parts(term) if pairs else [()]
+        is_rule = not rows.literals.fields[term[0]]  # a standing rule is taken as a whole
+        beam = _parts(term) if pairs and not is_rule else [()]
         gains = _Slopes(rows, fit, instead=place).extended(beam) ** 2 / 2
         gains[0, ~rows.literals.narrow] = 0.0
         gains[1:, [not name for name in rows.literals.fields]] = 0.0
@@ -275,7 +270,7 @@ def _swapped(rows: Rows, fit: Fit, staying: int, *, pairs: bool) -> Fit:
         if best == term or not _is_new(rows, best, others):
             continue
         terms = [best if i == place else other for i, other in enumerate(fit.terms)]
-        changed = Fit.of(rows, terms, fit.all_weights)
+        changed = Fit.of(rows, terms, np.append(fit.weights, fit.shift))
         if changed.worth - _price(best) > fit.worth - _price(term) + 1e-3:
             fit = changed
     return fit

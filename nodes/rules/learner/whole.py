@@ -28,7 +28,7 @@ from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
 from acegraph.nodes.rules.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import APPROVE, DECLINE, Condition
+from acegraph.state import APPROVE, DECLINE, Condition, Verdict
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.verdict import sign_of
@@ -210,26 +210,28 @@ class _Searched:
         return search(rows, most, pairs=pairs, staying=stay)
 
     def conditions(self, fit: Fit, table: CaseTable, *, moves: bool) -> list[Condition]:
-        """The rules of a set as conditions, best first, with their cuts moved to where they belong;
-        without those that contradict the verdict of a standing rule.
+        """The rules of a set as conditions, best first; without those that contradict the verdict
+        of a standing rule, or lower a risk by what a text mentions. New ones get fine cuts.
         """
         literals = self.rows.literals
-        terms = [sum((literals.tests[i] for i in term), ()) for term in fit.terms]
-        fired = fired_over([Condition(tests, DECLINE) for tests in terms], table)
+        rules = [sum((literals.tests[i] for i in term), ()) for term in fit.terms]
+        fired = fired_over([Condition(tests, DECLINE) for tests in rules], table)
         log_odds, shares = start_over(table) + fit.weights @ fired + fit.shift, case_shares(table)
         found: dict[Condition, float] = {}
-        for term, weight, its_fires in zip(terms, fit.weights, fired, strict=True):
-            if abs(weight) < _MIN_WEIGHT:
+        for term, tests, weight, held in zip(fit.terms, rules, fit.weights, fired, strict=True):
+            verdict: Verdict = DECLINE if weight > 0 else APPROVE
+            rule = next((r for r in self.standing if r.comparisons == tests), None)
+            only_raises = literals.only_raise[list(term)].any()
+            contradicts = (rule and rule.verdict != verdict) or (only_raises and weight < 0)
+            if abs(weight) < _MIN_WEIGHT or contradicts:
                 continue
-            rule = Condition(closest_cuts(term), DECLINE if weight > 0 else APPROVE)
-            known = next((r for r in self.standing if r.comparisons == term), None)
-            if known and known.verdict != rule.verdict:
-                continue
-            if moves and not known:
-                rest = residuals(table.fraud, log_odds - weight * its_fires, shares)
-                rest = rest.towards(sign_of(rule.verdict))
-                rule = with_fine_cuts(rule, table, rest, literals) or rule
-            found[rule] = abs(float(weight)) * float(its_fires.std())
+            if rule is None:
+                rule = Condition(closest_cuts(tests), verdict)
+                if moves:
+                    rest = residuals(table.fraud, log_odds - weight * held, shares)
+                    rest = rest.towards(sign_of(verdict))
+                    rule = with_fine_cuts(rule, table, rest, literals) or rule
+            found[rule] = abs(float(weight)) * float(held.std())
         return sorted(found, key=lambda rule: -found[rule])
 
 

@@ -164,6 +164,23 @@ def test_a_rule_whose_cut_moves_is_a_revision_of_its_bullet() -> None:
     assert [b.id for b in playbook.get_bullets_for_node(NODE)] == [first]
 
 
+def test_a_standing_rule_of_three_comparisons_does_not_become_longer() -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        numbers = rng.integers(0, 100, (300, 5))
+        is_large = (numbers[:, :4] > (40, 30, 20, 25)).all(axis=1) ^ (rng.random(300) < 0.05)
+        cases = [
+            Case(f"c{i}", {f"x{j}": float(x) for j, x in enumerate(row)}, label)  # type: ignore[arg-type]
+            for i, (row, label) in enumerate(
+                zip(numbers, np.where(is_large, "DECLINE", "APPROVE").tolist(), strict=True)
+            )
+        ]
+        stands = Condition.parse("DECLINE when x0 > 40 and x1 > 30 and x2 > 20")
+        found = best_rules(CaseTable(cases), [stands])
+        assert found is not None
+        assert all(len(rule.comparisons) <= 3 for rule in found.conditions)
+
+
 def test_a_rule_that_the_others_do_without_is_left_out() -> None:
     rng, playbook = np.random.default_rng(3), BulletPlaybook()
     sizes, strange = rng.uniform(0, 100, 600).round(1), rng.random(600) < 0.06
