@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from time import time_ns
 from typing import Any, Final
 
 from acegraph.graph.build import Parts, gather_parts, learning_steps, output_of
@@ -20,7 +19,6 @@ from acegraph.nodes.models.named import Role, model_name
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.step import Step
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
-from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.selector.node import ReadCase, chosen, read_case
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError
@@ -82,14 +80,14 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
 
 def _opened(parts: Parts, cases: int, wait: Wait) -> _Block:
     """A block of so many inputs, which sees the playbook as it is now."""
-    began, settings = time_ns(), settle(parts.playbook, parts.context)
+    settings = settle(parts.playbook, parts.context)
     settings["review"] = False
     book: BulletPlaybook = parts.playbook
     if cases > 1:
         book = FrozenPlaybook(parts.playbook, settings["node"])
     if not _somebody_reads(parts, settings):
         settings["reads"] = False
-    return _Block(parts, settings, book, Ruleset.of(book, settings), wait, began)
+    return _Block(parts, settings, book, Ruleset.of(book, settings), wait)
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,6 @@ class _Block:
     """What selector and agent see."""
     rules: Ruleset
     wait: Wait
-    began: int
 
     def read(self, given: Sequence[AceInput]) -> Iterator[ReadCase | AceError]:
         """The cases, or errors, up to the first that looks back on another one of them."""
@@ -144,7 +141,6 @@ class _Block:
                 results.append(_answer(update))
             else:
                 results.append({**state, **update})
-                note_decision({**state, **update}, self.began)
         return results
 
     async def learned(

@@ -8,14 +8,8 @@ from collections.abc import Callable, Coroutine
 from functools import cache
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langchain_core.runnables.config import merge_configs, var_child_runnable_config
 
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
-from acegraph.nodes.runtime.telemetry import (
-    attributes_of,
-    node_span,
-    trace_metadata,
-)
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceState
 from acegraph.state.run.schema import Update
@@ -44,32 +38,16 @@ class Step(Runnable[AceState, Update]):
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body in this thread, which waits with it."""
-        return finish(self._run(input, config, BLOCKING))
+        return finish(self.run_alone(input, BLOCKING))
 
     async def ainvoke(
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body without blocking the event loop."""
-        return await self._run(input, config, AWAITING)
-
-    async def _run(self, state: AceState, config: RunnableConfig | None, wait: Wait) -> Update:
-        """Run the body; traces of the models that are asked inside name the decision."""
-        token = None
-        if self.step != "selector":  # the run before may have left its state on the thread
-            merged = merge_configs(config, {"metadata": trace_metadata(state)})
-            token = var_child_runnable_config.set(merged)
-        try:
-            with node_span(self.step) as span:
-                update = await self.run_alone(state, wait)
-                if span is not None:
-                    span.set_attributes(attributes_of({**state, **update}))
-        finally:
-            if token is not None:
-                var_child_runnable_config.reset(token)
-        return update
+        return await self.run_alone(input, AWAITING)
 
     async def run_alone(self, state: AceState, wait: Wait) -> Update:
-        """Run the body; outside of a graph nobody watches."""
+        """Run the body, as a node or outside of a graph."""
         with metered(Meter()) as meter:
             update = await self._body(state, wait)
         if meter.by_model:

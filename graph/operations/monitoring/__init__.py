@@ -1,1 +1,1 @@
-"""How a playbook and its service are watched: the doctor, drift and alerts, logs, telemetry."""
+"""How a playbook and its service are watched: the doctor, drift and alerts, logs."""
