@@ -138,14 +138,15 @@ class _Doubts:
         doubted = self._in_doubt(*self._codes)
         if not doubted.any():
             return is_open, facts
-        expects = self._ruleset.undecided == "expect"
-        least = np.full(len(limits), self._ruleset.start, dtype=np.int32)
-        most = least.copy()
-        for one in self._ruleset.scored:
-            may, depends = self._may_hold(one)
-            least += np.int32(one.points) * (may & ~depends if one.points > 0 else may)
-            most += np.int32(one.points) * (may & ~depends if one.points < 0 else may)
-            facts.append(may if expects else depends)
+        expects, scored = self._ruleset.undecided == "expect", self._ruleset.scored
+        sure = np.full(len(limits), self._ruleset.start, dtype=np.int32)
+        opened = np.zeros((len(scored), len(limits)), dtype=bool)
+        for place, one in enumerate(scored):
+            may, opened[place] = self._may_hold(one)
+            sure += np.int32(one.points) * (may & ~opened[place])
+            facts.append(may if expects else opened[place])
+        least, most = self._bounds(opened)
+        least, most = sure + least, sure + most
         low, high = limits, limits
         if self._ruleset.scale.costs:
             lowest, highest = self._ruleset.scale.limits_of_all
@@ -154,6 +155,22 @@ class _Doubts:
         decisions[doubted] = (least > high)[doubted]
         is_open |= doubted & (least <= high) & (most > low)
         return is_open, [*facts, limits] if expects else facts
+
+    def _bounds(self, opened: Mask) -> tuple[Points, Points]:
+        """The least and the most points by row of rules that depend on what is in doubt, by rule
+        and row: of one field all values are asked; of several, each rule is taken by itself.
+        """
+        points = np.array([one.points for one in self._ruleset.scored], dtype=np.int32)
+        least, most = np.minimum(points, 0) @ opened, np.maximum(points, 0) @ opened
+        is_alone = sum((codes > 0).astype(np.int32) for codes in self._codes.values()) == 1
+        for name, ways in self._ruleset.ways.items():
+            rows = np.flatnonzero(is_alone & self._in_doubt(name))
+            if not ways or not len(rows):
+                continue
+            counted = [np.isin(np.arange(len(points)), list(way)) * points for way in ways]
+            sums = np.array(counted, dtype=np.int32) @ opened[:, rows]
+            least[rows], most[rows] = sums.min(axis=0), sums.max(axis=0)
+        return least, most
 
     def rulings(self, which: Rows, facts: Facts) -> Iterator[tuple[Rows, Ruling]]:
         """The rulings on some rows: those with the same facts and the same doubts have one."""

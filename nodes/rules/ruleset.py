@@ -11,7 +11,7 @@ fields in doubt may be. `least` and `most` points are those that they may give.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -24,6 +24,7 @@ from acegraph.nodes.rules.points import (
     weight_of,
 )
 from acegraph.nodes.rules.scale import RiskScale, scale_for
+from acegraph.nodes.rules.ways import ways_of
 from acegraph.nodes.rules.words import (
     NOTHING_READ,
     PROSE_UNREAD,
@@ -253,19 +254,33 @@ class Ruleset:
     def bounds(self, fields: Mapping[str, Scalar], doubts: Doubts) -> tuple[int, int]:
         """The least and the most points that values for the fields in doubt could give.
 
+        Of one field all values are asked; of several, each rule is taken by itself.
+
         >>> Ruleset().bounds({"amount": 2500, "vpn": True}, {"amount": "", "verified": ""})
         (-7000, 7000)
         """
-        least = most = self.start
-        for one, is_open in self._that_may_hold(fields, doubts.keys()):
-            least += min(one.points, 0) if is_open else one.points
-            most += max(one.points, 0) if is_open else one.points
-        return least, most
+        found = self._that_may_hold(fields, doubts.keys())
+        sure = self.start + sum([one.points for _, one, is_open in found if not is_open])
+        opened = {place: one.points for place, one, is_open in found if is_open}
+        ways = self.ways.get(next(iter(doubts)), ()) if len(doubts) == 1 else ()
+        sums = [sum([opened[place] for place in way & opened.keys()]) for way in ways] or [
+            sum([min(points, 0) for points in opened.values()]),
+            sum([max(points, 0) for points in opened.values()]),
+        ]
+        return sure + min(sums), sure + max(sums)
+
+    @cached_property
+    def ways(self) -> Mapping[str, Sequence[frozenset[int]]]:
+        """By field, the ways in which its tests come out together, as places in `scored`."""
+        return {
+            name: ways_of(name, [one.tests for one in self.scored], self.task.by_name.get(name))
+            for name in self.tested
+        }
 
     def expected(self, fields: Mapping[str, Scalar], doubts: Doubts) -> int:
         """The points that the labelled cases which have the fields in doubt let expect."""
         points = float(self.start)
-        for one, _ in self._that_may_hold(fields, doubts.keys()):
+        for _, one, _ in self._that_may_hold(fields, doubts.keys()):
             in_doubt = (test for test in one.tests if test.field in doubts)
             points += one.points * math.prod(self.shares.get(test.key, 0.0) for test in in_doubt)
         return math.floor(points + 0.5)
@@ -273,15 +288,17 @@ class Ruleset:
     def open_rules(self, fields: Mapping[str, Scalar], doubts: Doubts) -> list[Bullet]:
         """The rules that a field in doubt keeps from being tested, and that may hold."""
         found = self._that_may_hold(fields, doubts.keys())
-        return [one.bullet for one, is_open in found if is_open and one.bullet]
+        return [one.bullet for _, one, is_open in found if is_open and one.bullet]
 
     def _that_may_hold(
         self, fields: Mapping[str, Scalar], doubted: Set[str]
-    ) -> Iterator[tuple[Scored, bool]]:
+    ) -> list[tuple[int, Scored, bool]]:
         """What holds if fields in doubt have some value, and whether it depends on them."""
-        for one in self.scored:
-            if one.holds(fields, doubted):
-                yield one, not doubted.isdisjoint(one.fields)
+        return [
+            (place, one, not doubted.isdisjoint(one.fields))
+            for place, one in enumerate(self.scored)
+            if one.holds(fields, doubted)
+        ]
 
     def to_json(self) -> dict[str, object]:
         """What is added up, as plain data: a row is declined above `limit` points.

@@ -187,10 +187,8 @@ class _Query:
         """Points as they stand, the least and the most of them, limits, and the rules that hold."""
         ruleset, scored = self._ruleset, self._ruleset.scored
         yield f"{self._sum((self._all(one), one.points) for one in scored)} AS weighed"
-        pairs = [(one.points, self._may(one), self._for_certain(one)) for one in scored]
-        least = self._sum((certain if p > 0 else may, p) for p, may, certain in pairs)
-        most = self._sum((may if p > 0 else certain, p) for p, may, certain in pairs)
-        yield from (f"{least} AS least", f"{most} AS most")
+        sure = self._sum((self._for_certain(one), one.points) for one in scored)
+        yield from (f"{sure} + {bound}" for bound in self._bounds())
         if ruleset.undecided == "expect":
             expected = self._sum((self._may(one), self._worth(one)) for one in scored)
             yield f"FLOOR({expected} + 0.5) AS expected"
@@ -203,9 +201,29 @@ class _Query:
         )
         yield f"CONCAT_WS(', ', {', '.join(fired) or _literal('')}) AS fired"
 
-    def _sum(self, parts: Iterable[tuple[str, int | str]]) -> str:
+    def _bounds(self) -> Iterator[str]:
+        """The least and the most points of rules that depend on what is in doubt: of one field all
+        values are asked; of several, each rule is taken by itself.
+        """
+        scored, ways = self._ruleset.scored, self._ruleset.ways
+        doubts = [name for name in sorted(self._ruleset.that_matter) if self._doubt(name)]
+        alone = {
+            " AND NOT ".join(map(self._doubt, [name, *(n for n in doubts if n != name)])): [
+                self._sum(((self._may(scored[i]), scored[i].points) for i in sorted(way)), start=0)
+                for way in ways[name]
+            ]
+            for name in doubts
+            if ways.get(name)
+        }
+        opened = [(f"{self._may(one)} AND NOT ({self._for_certain(one)})", one) for one in scored]
+        for name, bound, sign in (("least", "LEAST", -1), ("most", "GREATEST", 1)):
+            others = self._sum(((holds, o.points) for holds, o in opened if o.points * sign > 0), 0)
+            cases = [f"WHEN {when} THEN {bound}({', '.join(them)})" for when, them in alone.items()]
+            yield f"CASE WHEN FALSE THEN 0 {' '.join(cases)} ELSE {others} END AS {name}"
+
+    def _sum(self, parts: Iterable[tuple[str, int | str]], start: int | None = None) -> str:
         terms = [f"CASE WHEN {holds} THEN {points} ELSE 0 END" for holds, points in parts]
-        return "\n + ".join([str(self._ruleset.start), *terms])
+        return "\n + ".join([str(self._ruleset.start if start is None else start), *terms])
 
     def _worth(self, one: Scored) -> str:
         """The points of a rule, where it is in doubt as often as labelled cases bear it out."""

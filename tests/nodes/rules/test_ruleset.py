@@ -24,6 +24,7 @@ RULES = (
     'APPROVE when channel is "shop"',
     "APPROVE when score is missing and amount < 20",
     "DECLINE when score is not 3",
+    "APPROVE when amount >= 400 and vpn is false",
     'DECLINE when memo mentions "gift card"',
 )
 VALUES: Mapping[str, Sequence[Scalar]] = {
@@ -133,6 +134,18 @@ def test_points_lie_between_the_least_and_the_most_that_doubts_allow() -> None:
         least, most = ruleset.bounds(fields, doubts)
         assert least <= ruleset.weigh(fields).points <= most
         assert ruleset.bounds(fields, {}) == (ruleset.weigh(fields).points,) * 2
+
+
+def test_what_one_field_in_doubt_allows_is_what_its_values_give() -> None:
+    ruleset, seen = ruleset_of(AceContext(), "hold"), set[str]()
+    for fields, doubts in odd_rows(300):
+        if len(doubts) == 1 and doubts.keys() < VALUES.keys() - {"memo"}:
+            (name,) = doubts
+            others = ({**fields, name: value} for value in VALUES[name])
+            points = [ruleset.weigh(other).points for other in others]
+            assert ruleset.bounds(fields, doubts) == (min(points), max(points))
+            seen.add(name)
+    assert {"amount", "hour", "channel", "vpn", "score"} <= seen
 
 
 def test_a_field_that_no_rule_tests_is_never_a_reason_to_wait() -> None:
