@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 from world_kinds import WORLDS
 
-from acegraph.graph.metrics.paired import Difference, holm, paired_difference
+from acegraph.graph.metrics.paired import Difference, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.state import APPROVE, DECLINE
@@ -189,11 +189,9 @@ class Results:
 
     @staticmethod
     def _worse(what: str, found: dict[str, Difference]) -> Iterator[str]:
-        corrected = holm([d.p_value for d in found.values()])
-        worse = {
-            where: d for where, d in found.items() if d.mean < 0 and corrected[d.p_value] < 0.05
-        }
-        yield f"{_sign(not worse)} {what} (Holm): {len(worse)} of {len(found)}"
+        corrected = {where: d.p_value * len(found) for where, d in found.items()}
+        worse = {where: d for where, d in found.items() if d.mean < 0 and corrected[where] < 0.05}
+        yield f"{_sign(not worse)} {what} (Bonferroni): {len(worse)} of {len(found)}"
         for where, d in sorted(worse.items(), key=lambda item: item[1].mean):
             yield f"         {where}: {d.mean:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
 

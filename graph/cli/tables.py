@@ -176,15 +176,13 @@ def group_tables(experiment: "Experiment") -> Group:
     """How the groups of each field fared in the mode that learns from both, or in the last."""
     modes = list(experiment.modes)
     mode = "offline_online" if "offline_online" in modes else modes[-1]
-    columns = ("group", ">honest\npayments", ">false declines, 95 %", "", ">fraud")
+    columns = ("group", ">honest\npayments", ">false declines, 95 %", ">fraud")
     return Group(
         *(
             _grid(
                 f"By {name}: {MODE_NAMES.get(mode, mode)}",
                 (*columns, ">missed fraud, 95 %"),
                 map(_group_cells, groups),
-                "* differs from all other groups by more than chance explains (Fisher's exact "
-                "test, Holm's correction over all groups)",
             )
             for name, groups in experiment.groups(mode).items()
         )
@@ -192,10 +190,9 @@ def group_tables(experiment: "Experiment") -> Group:
 
 
 def _group_cells(group: "GroupRates") -> tuple[object, ...]:
-    mark = f"* {p_words(group.p_value)}" if group.stands_out else ""
     missed = _with_interval(group.missed_fraud_rate)
     declined = _with_interval(group.false_decline_rate)
-    return group.group, group.honest, declined, mark, group.fraud, missed
+    return group.group, group.honest, declined, group.fraud, missed
 
 
 def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:

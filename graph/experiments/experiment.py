@@ -22,7 +22,7 @@ from acegraph.graph.metrics.costs import (
 )
 from acegraph.graph.metrics.groups import GroupRates, rates_by_group
 from acegraph.graph.metrics.intervals import Estimate, estimates, rounded, row_numbers
-from acegraph.graph.metrics.paired import Difference, paired_difference, won
+from acegraph.graph.metrics.paired import Difference, paired_difference
 from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.transfer import bullet_to_json
@@ -56,9 +56,6 @@ class Compared:
     """In balanced accuracy."""
     cost: Difference
     """Of 1,000 payments."""
-    gained: int
-    """Rows that it got right in more seeds than the first mode did."""
-    lost: int
 
     @classmethod
     def of(cls, runs: list[Run], first: list[Run], costs: CostMatrix) -> "Compared":
@@ -69,19 +66,16 @@ class Compared:
             cost_if_all_approved(runs, costs),
             paired_difference(runs, first),
             cost_difference(runs, first, costs),
-            won(runs, first),
-            won(first, runs),
         )
 
     def to_json(self) -> dict[str, object]:
         """Every figure by name."""
         gain, cost = self.gain.to_json(), self.cost.to_json()
-        against = {"gained": self.gained, "lost": self.lost, "p_value": gain["p_value"]}
         return {
             **{name: figure.to_json() for name, figure in self.figures.items()},
             "undecided_rate": round(self.undecided_rate, 4),
             "cost_if_all_approved": rounded(self.cost_if_all_approved),
-            "against": {**against, "balanced_accuracy": gain, "cost_per_1000": cost},
+            "against": {"balanced_accuracy": gain, "cost_per_1000": cost},
         }
 
 
@@ -183,7 +177,8 @@ class Experiment:
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
         """How the groups of each protected field fared with a mode or a baseline."""
-        return rates_by_group((self.modes | self.baselines)[name], self.group_values)
+        runs = (self.modes | self.baselines)[name]
+        return {field: rates_by_group(runs, given) for field, given in self.group_values.items()}
 
 
 def run_experiment(

@@ -9,7 +9,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import ArrayLike, NDArray
 
 from acegraph.graph.experiments.words import BASELINE_NAMES, MODE_NAMES
-from acegraph.graph.metrics.ranking import precision_recall
 from acegraph.graph.metrics.run import Run
 
 Runs = Mapping[str, Sequence[Run]]
@@ -18,9 +17,9 @@ _COLOURS: Final = {
     "offline": "#1f77b4",
     "offline_online": "#2ca02c",
     "online": "#d95f02",
-} | dict(zip(BASELINE_NAMES, "#9467bd #8c564b #e377c2 #17becf #bcbd22".split(), strict=True))
-_ALONG: Final = ("vanilla", "offline", "offline_online", "online", "best_attainable")
-"""Those that decide the stream in its order, and whoever knows its causes."""
+    "best_attainable": "#bcbd22",
+}
+"""Of those that decide the stream in its order, and of whoever knows its causes."""
 _MOST: Final = 600
 """A line has so many points at most: the eye sees no difference, and the file stays small."""
 SHELF: Final = Environment(
@@ -63,8 +62,8 @@ class Picture:
     across: str
     up: str
     lines: list[Line]
-    right: float = 1.0
-    top: float = 1.0
+    right: float
+    top: float
 
     def _repr_html_(self) -> str:
         return SHELF.get_template("picture.svg").render(picture=self)
@@ -76,7 +75,8 @@ def learning_pictures(runs_by_name: Runs) -> Iterator[Picture]:
     """How many frauds each mode has caught so far along the stream, and how many honest payments it
     has declined. Where fraud is rare this says more than any rate of a short window.
     """
-    shown = {name: runs for name, runs in _shown(runs_by_name).items() if name in _ALONG}
+    given = {name: runs_by_name.get(name, ()) for name in _COLOURS}
+    shown = {name: runs for name, runs in given.items() if any(run.truths for run in runs)}
     length = min((len(run.truths) for runs in shown.values() for run in runs), default=0)
     for up, is_fraud in (("frauds caught so far", True), ("honest payments declined", False)):
         lines = []
@@ -86,21 +86,3 @@ def learning_pictures(runs_by_name: Runs) -> Iterator[Picture]:
             lines.append(Line.of(name, range(1, length + 1), so_far))
         top = max((float(line.points[-1, 1]) for line in lines), default=0.0)
         yield Picture("case of the held-out stream", up, lines, length or 1.0, top or 1.0)
-
-
-def precision_picture(runs_by_name: Runs) -> Picture:
-    """Precision against recall of every mode and learner, over all seeds together."""
-    lines = []
-    for name, runs in _shown(runs_by_name).items():
-        run = Run.together(runs)
-        if run.fraud.any():  # else there is no recall
-            recall, precision = precision_recall(run.fraud, run.scores)
-            # Each precision holds back to the recall before it: the area is average precision.
-            recall, precision = np.insert(recall, 0, 0.0), np.insert(precision, 0, precision[0])
-            lines.append(Line.of(name, np.repeat(recall, 2)[:-1], np.repeat(precision, 2)[1:]))
-    return Picture("share of fraud caught (recall)", "share of declines that are fraud", lines)
-
-
-def _shown(runs_by_name: Runs) -> dict[str, Sequence[Run]]:
-    """Those that have cases, in the order of the colours."""
-    return {n: runs_by_name[n] for n in _COLOURS if any(r.truths for r in runs_by_name.get(n, ()))}

@@ -1,8 +1,8 @@
-"""False declines and missed fraud by group of customers, and whether a group stands out."""
+"""False declines and missed fraud by group of customers."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Estimate, of_share, row_numbers, share_of_rows
-from acegraph.graph.metrics.paired import holm
 from acegraph.graph.metrics.run import Run
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar
@@ -19,7 +18,6 @@ _GROUPS: Final = 8
 """The most groups of a field; what is rarer is one group, `other`."""
 _BANDS: Final = 4
 """Numbers of more values than this are cut into so many bands of about the same size."""
-SIGNIFICANT: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -33,54 +31,24 @@ class GroupRates:
     """The share of them that was declined, with its Wilson interval."""
     fraud: int
     missed_fraud_rate: Estimate
-    p_value: float
-    """Of Fisher's exact test: false declines in this group against all others. It is corrected for
-    the number of groups and fields by Holm's method."""
-
-    @property
-    def stands_out(self) -> bool:
-        """Whether chance hardly explains how much the group differs from the others."""
-        return self.p_value < SIGNIFICANT
 
     def to_json(self) -> dict[str, object]:
         """The figures for machines."""
         rates = {"false_decline_rate": self.false_decline_rate.to_json()}
-        rates["missed_fraud_rate"] = self.missed_fraud_rate.to_json()
-        return {**vars(self), **rates, "stands_out": self.stands_out}
+        return {**vars(self), **rates, "missed_fraud_rate": self.missed_fraud_rate.to_json()}
 
 
 def rates_by_group(
-    runs: Sequence[Run], values_by_field: Mapping[str, Sequence[Sequence[Scalar | None]]]
-) -> dict[str, list[GroupRates]]:
-    """The rates of each group, by field. The values are given by run and case."""
-    by_field = {name: _rates(runs, values) for name, values in values_by_field.items()}
-    # Two groups are one question, so one test.
-    tested = [groups if len(groups) > 2 else groups[:1] for groups in by_field.values()]
-    corrected = holm([group.p_value for groups in tested for group in groups])
-    return {
-        name: [replace(group, p_value=corrected[group.p_value]) for group in groups]
-        for name, groups in by_field.items()
-    }
-
-
-def _rates(runs: Sequence[Run], values: Sequence[Sequence[Scalar | None]]) -> list[GroupRates]:
-    from scipy.stats import fisher_exact  # takes a second to import, and only reports need it
-
-    rows = np.concatenate(row_numbers(runs)[0])
-    run = Run.together(runs)
-    fraud, declined = run.fraud, run.declined
+    runs: Sequence[Run], values: Sequence[Sequence[Scalar | None]]
+) -> list[GroupRates]:
+    """The rates of each group of a field, whose values are given by run and case."""
+    rows, run = np.concatenate(row_numbers(runs)[0]), Run.together(runs)
     groups: list[GroupRates] = []
     for name, inside in groups_of([value for of_run in values for value in of_run]).items():
-        false, honest = share_of_rows(rows, declined, inside & ~fraud)
-        elsewhere, others = share_of_rows(rows, declined, ~inside & ~fraud)
-        missed, frauds = share_of_rows(rows, ~declined, inside & fraud)
-        counts = [[round(false), honest - round(false)]]
-        counts += [[round(elsewhere), others - round(elsewhere)]]
-        p_value = float(fisher_exact(np.array(counts)).pvalue)
+        false, honest = share_of_rows(rows, run.declined, inside & ~run.fraud)
+        missed, frauds = share_of_rows(rows, ~run.declined, inside & run.fraud)
         rates = of_share(false, honest), frauds, of_share(missed, frauds)
-        groups.append(GroupRates(name, honest, *rates, p_value))
-    if len(groups) == 2:  # the same test but for rounding
-        groups[1] = replace(groups[1], p_value=groups[0].p_value)
+        groups.append(GroupRates(name, honest, *rates))
     return groups
 
 

@@ -31,26 +31,6 @@ def p_words(p: float) -> str:
     return "p < .0001" if p < 1e-4 else f"p = {p:.4f}".replace("0.", ".")
 
 
-def holm(p_values: Sequence[float]) -> dict[float, float]:
-    """The corrected p-value of each p-value (Holm 1979).
-
-    >>> holm([0.01, 0.5, 0.03])
-    {0.01: 0.03, 0.03: 0.06, 0.5: 0.5}
-    """
-    corrected, highest = {}, 0.0
-    for tests_before, p in enumerate(sorted(p_values)):
-        highest = max(highest, min(1.0, p * (len(p_values) - tests_before)))
-        corrected[p] = highest
-    return corrected
-
-
-def won(ours: Sequence[Run], theirs: Sequence[Run]) -> int:
-    """How many rows ours got right in more seeds than theirs."""
-    rows, our, their = row_numbers(ours)[0], Run.together(ours), Run.together(theirs)
-    balance = np.bincount(np.concatenate(rows), our.right.astype(float) - their.right)
-    return int((balance > 0).sum())
-
-
 @dataclass(frozen=True)
 class Difference(Estimate):
     """The mean difference of two ways of deciding, with its 95 % interval and a p-value."""

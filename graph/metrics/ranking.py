@@ -37,31 +37,13 @@ def average_precision(fraud: Labels, scores: Scores, *, weights: Weights = None)
     return np.asarray(gained.sum(axis=-1) / caught[..., -1])
 
 
-def roc_auc(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:
-    """How often a fraud has a higher score than an honest case; ties count half."""
-    caught, declined = _counts(fraud, scores, weights)
-    if fraud.all() or not fraud.any():
-        return np.full(caught.shape[:-1], 0.5)
-    before = caught - np.diff(caught, prepend=0, axis=-1)
-    area = np.diff(declined, prepend=0, axis=-1) * (caught + before) / 2
-    return np.asarray(area.sum(axis=-1) / (caught[..., -1] * declined[..., -1]))
-
-
-def recall_at(
-    fraud: Labels, scores: Scores, false_positive_rate: float, *, weights: Weights = None
-) -> Scores:
-    """The share of fraud caught when at most this share of honest cases may be declined."""
+def recall_at_1_percent(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:
+    """The share of fraud caught when at most 1 % of honest cases may be declined."""
     caught, declined = _counts(fraud, scores, weights)
     if fraud.all() or not fraud.any():
         return np.zeros(caught.shape[:-1])
-    allowed = declined <= false_positive_rate * declined[..., -1:] + 1e-9
+    allowed = declined <= 0.01 * declined[..., -1:] + 1e-9
     return np.asarray(np.max(caught * allowed, axis=-1) / caught[..., -1])
-
-
-def precision_recall(fraud: Labels, scores: Scores) -> tuple[Scores, Scores]:
-    """Recall and precision at every threshold, the strictest first."""
-    caught, declined = _counts(fraud, scores)
-    return caught / max(int(fraud.sum()), 1), caught / (caught + declined)
 
 
 def calibration_error(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:

@@ -76,13 +76,8 @@ RATES: Final[Mapping[str, Metric]] = {
 }
 RANKINGS: Final[Mapping[str, Metric]] = {
     "average_precision": partial(_ranked, measure=ranking.average_precision),
-    "roc_auc": partial(_ranked, measure=ranking.roc_auc),
+    "recall_at_1_percent": partial(_ranked, measure=ranking.recall_at_1_percent),
     "calibration_error": partial(_ranked, measure=ranking.calibration_error),
-} | {
-    f"recall_at_{name}_percent": partial(
-        _ranked, measure=partial(ranking.recall_at, false_positive_rate=rate)
-    )
-    for name, rate in (("half", 0.005), ("1", 0.01), ("5", 0.05))
 }
 METRICS: Final[Mapping[str, Metric]] = {**RATES, **RANKINGS}
 

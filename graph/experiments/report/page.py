@@ -56,7 +56,7 @@ def write_report(experiment: Experiment, path: Path) -> None:
 
 def report_page(experiment: Experiment) -> str:
     """The report of an experiment as HTML."""
-    from acegraph.graph.experiments.pictures import SHELF, learning_pictures, precision_picture
+    from acegraph.graph.experiments.pictures import SHELF, learning_pictures
 
     figures = experiment.to_json()
     runs = experiment.modes | experiment.baselines
@@ -78,7 +78,6 @@ def report_page(experiment: Experiment) -> str:
         unit=unit_of_cost(experiment),
         usage=in_words(experiment.meter.by_model, prices()),
         learning=list(learning_pictures(runs)),
-        ranking=precision_picture(runs),
         versions={"Python": platform.python_version()}
         | {name: metadata.version(name) for name in _PROGRAMS},
         made=now()[:10],

@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.graph.cli.tables import bullet_table, money_table
 from acegraph.graph.experiments.experiment import Experiment
-from acegraph.graph.experiments.pictures import Picture, learning_pictures, precision_picture
+from acegraph.graph.experiments.pictures import Picture, learning_pictures
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet
@@ -51,24 +51,12 @@ def cells(table: Any, column: int) -> list[str]:
     return [str(cell) for cell in table.columns[column].cells]
 
 
-@pytest.mark.parametrize("levels", [1, 2, 10])
-def test_the_area_under_the_drawn_curve_is_the_average_precision(levels: int) -> None:
-    runs = [some_run(1, levels), some_run(2, levels)]
-    (line,) = precision_picture({"vanilla": runs}).lines
-    recall, precision = line.points.T
-    assert (recall[0], recall[-1]) == (0, 1)
-    fraud, scores = (np.concatenate([getattr(r, x) for r in runs]) for x in ("fraud", "scores"))
-    assert np.trapezoid(precision, recall) == pytest.approx(
-        ranking.average_precision(fraud, scores)
-    )
-
-
 @pytest.mark.parametrize("vanilla", [[], [Run()]])
 def test_a_run_without_cases_has_no_line_in_any_picture(vanilla: list[Run]) -> None:
     runs = {"vanilla": vanilla, "online": [some_run(1)]}
-    for picture in (*learning_pictures(runs), precision_picture(runs)):
+    for picture in learning_pictures(runs):
         assert list(ends(picture)) == ["online only"]
-    for picture in (*learning_pictures({}), precision_picture({"vanilla": vanilla})):
+    for picture in (*learning_pictures({}), *learning_pictures({"vanilla": vanilla})):
         assert picture.lines == []
         assert "<polyline" not in picture._repr_html_()
 
@@ -100,9 +88,7 @@ def test_a_line_of_many_cases_is_drawn_from_its_first_to_its_last_with_few_point
 
 def test_measures_of_no_cases_are_none_or_chance() -> None:
     assert ranking.average_precision(NO_LABELS, NO_SCORES) == 0
-    assert ranking.roc_auc(NO_LABELS, NO_SCORES) == 0.5
-    assert ranking.recall_at(NO_LABELS, NO_SCORES, 0.05) == 0
-    assert [part.tolist() for part in ranking.precision_recall(NO_LABELS, NO_SCORES)] == [[], []]
+    assert ranking.recall_at_1_percent(NO_LABELS, NO_SCORES) == 0
     assert ranking.calibration_error(NO_LABELS, NO_SCORES) == 0
 
 

@@ -133,7 +133,7 @@ def check_figures(page: str, figures: Mapping[str, Any]) -> None:
     for place, name in shown:
         way = ways[place.partition("-")[2]]
         assert cells[place, name] == expected(way, name), (place, name)
-    assert len(shown) >= 13 * len(ways)
+    assert len(shown) >= 10 * len(ways)
     for bullet in figures["bullets"]:
         tested = bullet["on_test_cases"]
         names = ("precision", "precision_low", "precision_high") if tested["fired"]["fires"] else ()
@@ -250,5 +250,5 @@ def test_no_text_of_the_data_becomes_markup(
     assert found["hit"] is None
     assert (found["odd"], found["handlers"], found["doubled"]) == ([], [], [])
     assert (found["requests"], found["complaints"]) == ([file.as_uri()], [])
-    assert (found["pictures"], found["sections"], found["overflow"]) == (3, 8, False)
+    assert (found["pictures"], found["sections"], found["overflow"]) == (2, 8, False)
     assert HOSTILE[0] in found["title"]

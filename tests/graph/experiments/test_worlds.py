@@ -31,7 +31,7 @@ def test_what_is_known_is_not_run_again(
     said, records = capsys.readouterr().out, out.read_text().splitlines()
     learners = {json.loads(line)["learner"] for line in records}
     assert learners == {"playbook", "unrefined", "vanilla", *worlds.PLAIN}
-    for line in ("opposites: 0", "twins: 0", "below the unrefined playbook (Holm)"):
+    for line in ("opposites: 0", "twins: 0", "below the unrefined playbook (Bonferroni)"):
         assert line in said
     assert worlds.main([*words, "--out", str(out)]) == 0
     assert (capsys.readouterr().out, out.read_text().splitlines()) == (said, records)

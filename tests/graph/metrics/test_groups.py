@@ -1,8 +1,7 @@
-"""False declines by group: who stands out, and who only seems to."""
+"""False declines and missed fraud by group."""
 
 import numpy as np
 import pytest
-from scipy.stats import fisher_exact
 
 from acegraph.graph.metrics.groups import groups_of, rates_by_group
 from acegraph.graph.metrics.run import Run
@@ -21,43 +20,22 @@ def decided(false_by_group: dict[str, float], each: int = 300) -> tuple[Run, lis
     return run, groups
 
 
-def test_a_group_that_is_declined_more_often_stands_out() -> None:
+def test_the_interval_of_a_group_that_is_declined_more_often_lies_above_the_others() -> None:
     run, groups = decided({"a": 0.05, "b": 0.05, "c": 0.16})
-    found = {g.group: g for g in rates_by_group([run], {"band": [groups]})["band"]}
-    assert found["c"].stands_out
+    found = {g.group: g for g in rates_by_group([run], [groups])}
     assert found["c"].false_decline_rate.low > found["b"].false_decline_rate.mean
     assert {g.honest for g in found.values()} == {285}
     assert {g.fraud for g in found.values()} == {15}
 
 
-def test_two_groups_are_one_question() -> None:
-    run, groups = decided({"F": 0.05, "M": 0.11})
-    women, men = rates_by_group([run], {"gender": [groups]})["gender"]
-    false = [round(g.false_decline_rate.mean * g.honest) for g in (women, men)]
-    exact = fisher_exact([[false[0], 285 - false[0]], [false[1], 285 - false[1]]]).pvalue
-    assert women.p_value == men.p_value == pytest.approx(exact)
-    half = [str(i % 2) for i in range(len(groups))]
-    both = rates_by_group([run], {"gender": [groups], "half": [half]})
-    assert both["gender"][0].p_value == pytest.approx(2 * exact)
-
-
-def test_among_many_equal_groups_hardly_one_stands_out() -> None:
-    run, _ = decided({"all": 0.1}, each=2000)
-    rng = np.random.default_rng(2)
-    fields = {f"f{i}": [[str(x) for x in rng.integers(0, 4, 2000)]] for i in range(20)}
-    found = rates_by_group([run], fields)
-    assert sum(group.stands_out for groups in found.values() for group in groups) <= 1
-
-
 def test_a_row_that_several_seeds_tested_counts_once() -> None:
     run, groups = decided({"a": 0.05, "b": 0.1})
-    once = rates_by_group([run], {"x": [groups]})
-    assert rates_by_group([run] * 5, {"x": [groups] * 5}) == once
+    assert rates_by_group([run] * 5, [groups] * 5) == rates_by_group([run], [groups])
 
 
 def test_a_case_without_a_decision_counts_as_a_mistake_of_its_group() -> None:
     run = Run(["APPROVE"] * 4, ["APPROVE", "DECLINE", "UNDECIDED", "APPROVE"], [None] * 4)
-    a, b = rates_by_group([run], {"x": [["a", "a", "b", "a"]]})["x"]
+    a, b = rates_by_group([run], [["a", "a", "b", "a"]])
     assert (a.honest, b.honest) == (3, 1)
     assert (a.false_decline_rate.mean, b.false_decline_rate.mean) == (pytest.approx(1 / 3), 1)
     assert b.to_json()["missed_fraud_rate"] == {"mean": None, "low": 0, "high": 1}

@@ -7,8 +7,8 @@ from sklearn import metrics
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.costs import cost_estimates, cost_if_all_approved
 from acegraph.graph.metrics.intervals import estimate
-from acegraph.graph.metrics.paired import paired_difference, won
-from acegraph.graph.metrics.ranking import calibration_error, precision_recall
+from acegraph.graph.metrics.paired import paired_difference
+from acegraph.graph.metrics.ranking import calibration_error
 from acegraph.graph.metrics.rates import METRICS
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of
@@ -42,20 +42,9 @@ def test_metrics_agree_with_scikit_learn(seed: int) -> None:
         metrics.average_precision_score(truth, risk)
     )
 
-    assert METRICS["roc_auc"](run) == pytest.approx(metrics.roc_auc_score(truth, risk))
-    for share, name in ((0.005, "half"), (0.01, "1"), (0.05, "5")):
-        false, caught, _ = metrics.roc_curve(truth, risk, drop_intermediate=False)
-        recall = METRICS[f"recall_at_{name}_percent"](run)
-        assert recall == pytest.approx(caught[false <= share].max())
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_precision_recall_curve_is_scikit_learns(seed: int) -> None:
-    run = random_run(seed)
-    precision, recall, _ = metrics.precision_recall_curve(run.fraud, run.scores)
-    ours = precision_recall(run.fraud, run.scores)
-    assert ours[0].tolist() == pytest.approx(recall[:-1][::-1].tolist())
-    assert ours[1].tolist() == pytest.approx(precision[:-1][::-1].tolist())
+    false, caught, _ = metrics.roc_curve(truth, risk, drop_intermediate=False)
+    recall = METRICS["recall_at_1_percent"](run)
+    assert recall == pytest.approx(caught[false <= 0.01].max())
 
 
 def test_a_score_that_is_true_to_its_word_has_no_calibration_error() -> None:
@@ -138,13 +127,6 @@ def test_an_undecided_case_counts_as_wrong() -> None:
         run.add("DECLINE", "UNDECIDED", None)
     assert METRICS["accuracy"](run) == pytest.approx(before * 200 / 250)
     assert run.undecided_rate == pytest.approx(0.2)
-
-
-def test_what_was_won_is_what_only_one_got_right() -> None:
-    truth = ["DECLINE"] * 20
-    ours = Run(truth, ["DECLINE"] * 17 + ["APPROVE"] * 3, [None] * 20)
-    theirs = Run(truth, ["APPROVE"] * 10 + ["DECLINE"] * 10, [None] * 20)
-    assert (won([ours], [theirs]), won([theirs], [ours])) == (10, 3)
 
 
 def test_intervals_cover_the_truth_about_as_often_as_they_say() -> None:

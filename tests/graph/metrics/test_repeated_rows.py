@@ -9,7 +9,7 @@ from acegraph.graph.cli.tables import experiment_table
 from acegraph.graph.data.splits import Split, random_splits, temporal_splits
 from acegraph.graph.experiments.experiment import Experiment, run_demonstration, run_experiment
 from acegraph.graph.metrics.intervals import estimate
-from acegraph.graph.metrics.paired import paired_difference, won
+from acegraph.graph.metrics.paired import paired_difference
 from acegraph.graph.metrics.run import Run
 from acegraph.state import AceContext, InvalidDataset
 
@@ -61,8 +61,7 @@ def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -
 
 
 def test_the_same_run_twice_is_no_more_than_once() -> None:
-    (run,), (rival,) = seeds_of_chance(1, 1)
-    assert won([run], [rival]) == won([run, run], [rival, rival])
+    (run,), _ = seeds_of_chance(1, 1)
     widths = [
         found.high - found.low
         for found in (estimate("accuracy", [run]), estimate("accuracy", [run] * 5))
@@ -70,7 +69,7 @@ def test_the_same_run_twice_is_no_more_than_once() -> None:
     assert widths[1] == pytest.approx(widths[0], rel=0.1)
     ranked = [
         found.high - found.low
-        for found in (estimate("roc_auc", [run]), estimate("roc_auc", [run] * 5))
+        for found in (estimate("average_precision", [run] * seeds) for seeds in (1, 5))
     ]
     assert ranked[1] == pytest.approx(ranked[0], rel=0.35)
 
@@ -79,7 +78,6 @@ def test_a_mode_that_decides_only_what_is_easy_is_no_better() -> None:
     truth = ["DECLINE", "APPROVE"] * 50
     shy = Run(truth, [*truth[:30], *["UNDECIDED"] * 70], [None] * 100)
     plain = Run(truth, [*truth[:60], *(OTHER[t] for t in truth[60:])], [None] * 100)
-    assert (won([shy], [plain]), won([plain], [shy])) == (0, 30)
     assert paired_difference([shy], [plain]).mean == pytest.approx(-0.3)
     table = experiment_table(Experiment(modes={"vanilla": [plain], "offline": [shy]}))
     cell = table.renderables[0].columns[5]._cells[1]  # type: ignore[attr-defined]
