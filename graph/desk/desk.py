@@ -47,21 +47,12 @@ class Page:
     """The page that was sent, which says with which status why nothing was done."""
 
 
-@dataclass(frozen=True)
-class Audit:
-    """What `verify` found, and when."""
-
-    findings: tuple[str, ...] = ()
-    at: str = ""
-
-
 class Desk:
     """What the pages work with."""
 
     def __init__(self, service: Service, owner: User | None = None) -> None:
         self.service = service
         self.entrance = Entrance(service, owner)
-        self.audit = Audit()
         self._opening = Lock()
         self._index: DecisionIndex | None = None
         self._cases: Cases | None = None

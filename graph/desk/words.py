@@ -88,19 +88,6 @@ def author(name: str) -> str:
     return "the built-in analyst, without a language model" if name == NO_LANGUAGE_MODEL else name
 
 
-def short(name: str) -> Markup:
-    """An id on one line: without its middle if it is long, which the title still holds.
-
-    >>> short("d7"), short("history:fraud:g1000-4978:9ba2615422f9").striptags()
-    (Markup('d7'), 'history:fr…4978:9ba2615422f9')
-    """
-    if len(name) <= _ID_HEAD + _ID_TAIL:
-        return Markup.escape(name)
-    return Markup('<span class="id" title="{}">{}…{}</span>').format(
-        name, name[:_ID_HEAD], name[-_ID_TAIL:]
-    )
-
-
 @dataclass(frozen=True)
 class Nouns:
     """How the pages call cases and what they turn out to be: by the answers of the task, or as
@@ -157,29 +144,15 @@ def said(bullet: Bullet, nouns: Nouns) -> Markup:
     )
 
 
-def reason(text: str, base: str, bad: str = "fraud") -> Markup:
-    """A stored reason of a decision, with its rule as a link and its weight in words.
+def reason(text: str, base: str) -> Markup:
+    """A stored reason of a decision, with its rule as a link.
 
     >>> reason("b7: DECLINE when amount >= 9 [amount=12; +1.70]", "/desk").striptags()
-    'b7 DECLINE when amount >= 9 amount=12; speaks for fraud, 1.70'
+    'b7: DECLINE when amount >= 9 [amount=12; +1.70]'
     """
     if match := _RULE_REASON.fullmatch(text):
-        name, rule, values, weight = match.groups()
-        return Markup(
-            '<a href="{}/playbook/{id}">{id}</a> {} <span class="brief">{}; {}</span>'
-        ).format(base, rule, _MISSING.sub(" is missing", values), _speaks(weight, bad), id=name)
-    if match := _SCORECARD_REASON.fullmatch(text):
-        return Markup('Whatever the rules say: {} <span class="brief">{}</span>').format(
-            match[2], _speaks(match[1], bad)
-        )
-    return Markup.escape(f"decided by {author(text)}" if text == NO_LANGUAGE_MODEL else text)
-
-
-def _speaks(weight: str, bad: str) -> str:
-    """What a weight in log-odds says."""
-    if not float(weight):
-        return f"speaks neither for nor against {bad}"
-    return f"speaks {'for' if weight[0] == '+' else 'against'} {bad}, {weight[1:]}"
+        return Markup('<a href="{}/playbook/{id}">{id}</a>{}').format(base, match[2], id=match[1])
+    return Markup.escape(author(text))
 
 
 def upper_first(text: str) -> str:
@@ -187,13 +160,9 @@ def upper_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_ID_HEAD, _ID_TAIL = 10, 17
-"""So much of a long id is shown, from both ends: the end tells it from others."""
-_RULE_REASON: Final = re.compile(r"(b\d+): (.*) \[(.*); ([+-]\d+\.\d\d)\]", re.DOTALL)
-_MISSING: Final = re.compile(r"=None(?=, |$)")
-_SCORECARD_REASON: Final = re.compile(r"scorecard ([+-]\d+\.\d): (.*)", re.DOTALL)
+_RULE_REASON: Final = re.compile(r"(b\d+)(: .*)", re.DOTALL)
 FILTERS: Final[dict[str, Callable[..., str]]] = {
     one.__name__: one
-    for one in (when, value_text, person, sentence, said, author, short, reason, upper_first)
+    for one in (when, value_text, person, sentence, said, author, reason, upper_first)
 } | {kind: partial(figure, kind=kind) for kind in (*_WRITTEN, "risk")}
 """What templates write values with."""

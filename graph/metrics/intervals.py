@@ -63,11 +63,6 @@ class Share:
         """From nothing to all, where nothing is known."""
         return wilson_interval(self.part, self.whole)
 
-    @property
-    def estimate(self) -> Estimate:
-        """The share as a figure among others."""
-        return of_share(self.part, self.whole)
-
 
 def of_share(part: float, whole: int) -> Estimate:
     """A share with its interval, as a figure among others.

@@ -1,4 +1,4 @@
-"""Small values beside the ledger, as JSON by key: sessions, claims, reports.
+"""Small values beside the ledger, as JSON by key: sessions, proposals, reports.
 
 They are in `meta`, in no order and without a hash: nothing that is decided depends on them.
 """

@@ -34,7 +34,7 @@ _COLUMNS: Final = (
     ("risk", np.float64),
     ("amount", np.float64),
 )
-_OF_BULLETS: Final = (("row", np.int64), ("bullet", np.int64), ("credited", np.bool_))
+_OF_BULLETS: Final = (("row", np.int64), ("bullet", np.int64))
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -62,16 +62,14 @@ class DecisionColumns:
     shown_row: Rows
     """By bullet that was shown: the number of the decision."""
     shown_bullet: Rows
-    shown_credited: Bools
 
     def __len__(self) -> int:
         return len(self.position)
 
-    def rows_of(self, bullet: int, *, credited: bool = False) -> Rows:
-        """The decisions for which a bullet was shown, or on which it fired (`credited`)."""
+    def rows_of(self, bullet: int) -> Rows:
+        """The decisions for which a bullet was shown."""
         order, starts = self._by_bullet
-        its = order[starts.get(bullet, slice(0))]
-        return self.shown_row[its[self.shown_credited[its]] if credited else its]
+        return self.shown_row[order[starts.get(bullet, slice(0))]]
 
     @cached_property
     def _by_bullet(self) -> tuple[Rows, dict[int, slice]]:
@@ -201,7 +199,7 @@ class DecisionIndex:
 
     def _take_shown(self, connection: sa.Connection, since: int) -> None:
         query = (
-            sa.select(selections.c.case, selections.c.bullet, selections.c.credited)
+            sa.select(selections.c.case, selections.c.bullet)
             .join(decisions, decisions.c.case == selections.c.case)
             .where(decisions.c.position > since)
         )
@@ -209,7 +207,6 @@ class DecisionIndex:
         values = {
             "row": [self._numbers[row.case] for row in rows],
             "bullet": [row.bullet for row in rows],
-            "credited": [row.credited for row in rows],
         }
         _append(self._shown, values)
 

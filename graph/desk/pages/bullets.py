@@ -20,7 +20,6 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Bullet
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.second_person import to_look_at
-from acegraph.state.playbook.decision_index import FRAUD, HONEST, DecisionColumns
 from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
 
 _DONE: Final = {
@@ -43,8 +42,6 @@ class Row:
     """None for prose."""
     record: Share
     """Of the outcomes that counted for it, those that were right."""
-    last_hit: float | None
-    """When it was last right."""
 
     @property
     def blocked(self) -> int | None:
@@ -58,7 +55,6 @@ SORTS: Final[dict[str, Callable[[Row], float]]] = {
     "fires": lambda row: row.tried.right.whole if row.tried else -1,
     "blocked": lambda row: -1 if row.blocked is None else row.blocked,
     "record": lambda row: -1 if row.record.value is None else row.record.value,
-    "last": lambda row: row.last_hit or -1,
 }
 _STATUSES: Final = {
     "in use": ("active", "candidate"),
@@ -93,22 +89,11 @@ def show_all(desk: Desk, visit: Visit) -> Response:
 
 
 def _row(desk: Desk, bullet: Bullet) -> Row:
-    columns = desk.decisions()
-    last = _last_right(columns, bullet)
     return Row(
         bullet,
         desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
-        None if last is None else float(columns.seconds[last]),
     )
-
-
-def _last_right(columns: DecisionColumns, bullet: Bullet) -> int | None:
-    """The newest decision on which a bullet fired and was right, by its number."""
-    fired = columns.rows_of(bullet.number, credited=True)
-    wanted = FRAUD if bullet.verdict == DECLINE else HONEST
-    right = fired[columns.label[fired] == wanted]
-    return int(right[-1]) if len(right) else None
 
 
 def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:

@@ -17,7 +17,6 @@ from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import Transaction
 from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import label_history, read_cases
-from acegraph.state.maintenance.people.claims import claims
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns, Rows
 from acegraph.state.task.form import read_cell
 from acegraph.state.values.bullet import number_of
@@ -126,7 +125,6 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
         "entry": next((one for one in desk.waiting() if one.id == decision_id), None),
-        "holder": claims(desk.playbook.database).get(decision_id),
         "why": visit.given("why"),
         "error": error,
     }

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Final
 
 import numpy as np
@@ -18,13 +16,12 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Condition, InvalidCondition
 from acegraph.state.errors import InvalidInput
 from acegraph.state.values.bullet import MAX_CONTENT
-from acegraph.state.values.condition import OPENING, Comparison, written_field
+from acegraph.state.values.condition import Comparison, written_field
 
-_AND: Final = re.compile(r"\s+and\s+", re.IGNORECASE)
 _SHARES: Final = np.linspace(0, 1, 6)
 """Where frauds, and where good payments, are cut into equal parts."""
 _MOST: Final = 12
-"""So many fields are offered."""
+"""So many fields are named."""
 _SAMPLE: Final = 5
 _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
 """What stands in the empty field as long as the playbook has no rule."""
@@ -40,11 +37,12 @@ def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Respon
 def examined(desk: Desk, text: str) -> dict[str, object]:
     """What is known of a rule: whether it can be read, its backtest, a sample, other cuts."""
     cases, nouns = desk.cases(), desk.nouns
+    names = cases.table.field_names
     stored = nouns.stored(text)
     found: dict[str, object] = {
         "rule": text,
         "problem": "",
-        "next": [nouns.shown(one) for one in continuations(stored, cases.table.field_names)],
+        "fields": [written_field(name) for name in names[:_MOST]],
         "tried": None,
         "cases": len(cases.table),
         "example": nouns.shown(next(map(sentence, desk.ruleset().rules), _EXAMPLE)),
@@ -58,39 +56,15 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
     fired = condition.holds_over(cases.table)
     declined = cases.declined(desk.ruleset())
     says_so = declined if condition.verdict == DECLINE else ~declined
+    unknown = [name for name in condition.fields if names and name not in names]
     kinds = {"bad": cases.fraud, "good": cases.honest}
     return found | {
         "condition": condition,
-        "problem": _unknown_field(condition, cases.table.field_names),
+        "problem": f"No labelled case has a field {unknown[0]}" if unknown else "",
         "tried": cases.tried(condition, fired, says_so),
         "samples": {name: cases.newest(fired & kind, _SAMPLE) for name, kind in kinds.items()},
         "cuts": other_cuts(cases, condition),
     }
-
-
-def continuations(text: str, names: tuple[str, ...]) -> list[str]:
-    """Whole texts that begin as this one does, one step further: verdicts, then fields.
-
-    >>> continuations("", ("amount",))
-    ['DECLINE when ', 'APPROVE when ']
-    >>> continuations("DECLINE when hour < 6 and am", ("amount", "hour"))
-    ['DECLINE when hour < 6 and amount ']
-    """
-    if not (opening := OPENING.match(text)):
-        return ["DECLINE when ", "APPROVE when "]
-    typed = _AND.split(text[opening.end() :])[-1]
-    written = (written_field(name) for name in names)
-    further = (name for name in written if name.casefold().startswith(typed.casefold()))
-    return [f"{text.removesuffix(typed)}{name} " for name in further][:_MOST]
-
-
-def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
-    for name in condition.fields:
-        if names and name not in names:
-            near = get_close_matches(name, names, 1)
-            hint = f"; did you mean {near[0]}?" if near else ""
-            return f"No labelled case has a field {name}{hint}"
-    return ""
 
 
 @dataclass(frozen=True)

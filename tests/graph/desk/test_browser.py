@@ -111,10 +111,7 @@ def test_the_lab_tries_a_rule_while_it_is_typed(
     desk: Served = request.getfixturevalue(kind)
     pat = Looker(browser, desk)
     page = pat.go("/lab")
-    page.click(".chip >> nth=0")
-    page.locator("#rule").press_sequentially("amou")
-    page.click(".chip[data-insert='DECLINE when amount ']")
-    assert page.input_value("#rule") == "DECLINE when amount "
+    assert "amount" in page.locator("#rule-hint code").all_inner_texts()
     page.fill("#rule", "DECLINE when amount >= 100")
     page.wait_for_selector("text=Frauds it would have caught")
     first = page.locator(".figure.fraud").inner_text()
@@ -177,25 +174,17 @@ def test_two_people_propose_approve_and_collide(
 
 
 @whole
-def test_a_question_is_taken_seen_as_taken_and_answered_with_keys(
-    browser: "Browser", desk: Served, filled: Built
-) -> None:
-    ann, bob = (Looker(browser, desk, filled[1][name]) for name in ("ann", "bob"))
-    ann.go("/review")
-    ann.press("Take the next payment")
+def test_a_question_is_answered_with_keys(browser: "Browser", desk: Served, filled: Built) -> None:
+    ann = Looker(browser, desk, filled[1]["ann"])
+    ann.go("/review").click("text=Look at it >> nth=0")
     taken = ann.page.locator("h1").inner_text().split()[-1]
-    assert f"{taken}" in bob.go("/review").inner_text(".queue")
-    assert "ann looks at it" in bob.page.inner_text(".queue")
-    bob.press("Take the next payment")
-    assert bob.page.locator("h1").inner_text().split()[-1] != taken
     ann.page.fill("#why", "the customer denies it")
     ann.page.keyboard.press("Alt+d")
     ann.page.wait_for_selector("text=Answer kept.")
     ann.go(f"/decisions/one?id={taken}")
     assert "the customer denies it" in ann.page.inner_text("main")
     assert verify(desk.book) == []
-    for one in (ann, bob):
-        one.close()
+    ann.close()
 
 
 @whole

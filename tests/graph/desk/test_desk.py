@@ -11,7 +11,6 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import PAGES, desk_routes
 from acegraph.graph.desk.desk import Desk
-from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.policies import propose
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
@@ -39,12 +38,9 @@ ADDRESSES = [
 ACTIONS = {
     "/playbook/b1": {"action": "retire", "status": "active", "why": "tried"},
     "/lab": {"rule": 'DECLINE when country is "NG" and amount < 60', "why": "tried"},
-    "/review/take": {"id": "d19"},
     "/review/answer": {"id": "d19", "verdict": "DECLINE", "why": "tried"},
-    "/review/back": {"id": "d19"},
     "/review/policy": {"at": "2026-01-01T00:00:00+00:00"},
     "/versions": {"after": "1", "before": "2", "why": "tried"},
-    "/audit": {},
 }
 
 
@@ -165,12 +161,9 @@ def test_a_rule_that_the_gate_refuses_is_not_added_and_the_reason_is_told(office
     assert (status, "The gate refused it" in page) == (422, True)
 
 
-def test_a_question_is_claimed_answered_once_and_its_reason_is_kept(office: Office) -> None:
+def test_a_question_is_answered_once_and_its_reason_is_kept(office: Office) -> None:
     ann, bob = office.person("ann"), office.person("bob")
-    ann.post("/review/take", id="d19")
-    assert "ann looks at it" in bob.get("/review")
-    status, page = bob.post("/review/answer", id="d19", verdict="APPROVE", why="known")
-    assert (status, "ann looks at it" in page) == (409, True)
+    assert 'href="/desk/decisions/one?id=d19">Look at it' in bob.get("/review")
     status, _ = ann.post("/review/answer", id="d19", verdict="DECLINE", why="denied by phone")
     assert status == 200
     (said,) = label_history(office.book.database, "d19")
@@ -207,17 +200,6 @@ def test_a_rollback_is_previewed_made_and_undone(office: Office) -> None:
     assert (status, "has changed meanwhile" in page) == (409, True)
     bob.post("/versions", after="2", before="3", why="it was fine")
     assert office.book.get_bullet("b2").status == "active"
-
-
-def test_the_ledger_is_checked_when_somebody_asks(office: Office) -> None:
-    ann = office.person("ann")
-    assert "Not checked since" in ann.get("/")
-    assert "Clean</span> every row" in ann.post("/audit")[1]
-    with office.book.database.writing() as writing:
-        writing.connection.exec_driver_sql("UPDATE decisions SET risk_score = 0.001")
-    page = ann.post("/audit")[1]
-    assert "finding(s)" in page
-    assert "Clean</span>" not in page
 
 
 def test_what_if_tells_another_verdict_and_stores_nothing(office: Office) -> None:
@@ -374,23 +356,10 @@ def test_evidence_and_origin_are_told_in_words_and_the_record_stays_behind(offic
     assert '"p_chance"' in page
 
 
-def test_the_reasons_of_a_decision_name_their_rules_and_say_what_they_speak_for(
-    office: Office,
-) -> None:
+def test_the_reasons_of_a_decision_lead_to_their_rules(office: Office) -> None:
     viewer = office.person("viewer")
     page = viewer.get("/decisions/one?id=d19&f.amount=900&f.country=NG")
-    assert re.search(r'<li><a href="/desk/playbook/b1">b1</a> .*; speaks for fraud, \d', page)
-    assert not re.search(r"; [+-]\d\.\d\d\]|scorecard", page)
-
-
-def test_a_long_id_is_on_one_line_and_whole_in_its_title_and_on_its_page(office: Office) -> None:
-    name = f"history:fraud_detection:{'x' * 40}:9ba2615422f9"
-    decide_many(office.book, [{"transaction": {"amount": 7}, "decision_id": name}])
-    viewer = office.person("viewer")
-    page = viewer.get("/decisions")
-    assert f'title="{name}">history:fr…xxxx:9ba2615422f9</span>' in page
-    assert f">{name}<" not in page
-    assert f" {name}</h1>" in viewer.get(f"/decisions/one?id={name}")
+    assert re.search(r'<li><a href="/desk/playbook/b1">b1</a>: DECLINE when .*; \+\d', page)
 
 
 def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
