@@ -199,7 +199,7 @@ class LearningFlag(TypedDict):
 
 
 def after_judge(state: LearningFlag) -> Literal["reflector", "__end__"]:
-    """To the reflector after a wrong decision, and after every k-th right one where a run asks for
+    """To the reflector after a wrong decision, and after one of k right ones where a run asks for
     that; else to the end.
     """
     return "reflector" if state["learning"] else "__end__"

@@ -7,11 +7,10 @@ only a process knows carries the label `worker`.
 from __future__ import annotations
 
 import collections
-import os
 from importlib.metadata import version
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import JSONResponse, Response
 
@@ -63,11 +62,6 @@ def _of_the_ledger(service: Service) -> CollectorRegistry:
         ("labels_missing", "Decisions without a label.", counts.labels_missing),
     ):
         Gauge(name, text, namespace="acegraph", registry=found).set(value)
-    database, worker = service.playbook.database, str(os.getpid())
-    waits = Counter("lock_wait", "Writes that locked the ledger, and the seconds they waited.",
-                           ("worker", "what"), namespace="acegraph", registry=found)  # fmt: skip
-    waits.labels(worker, "writes").inc(database.lock_waits)
-    waits.labels(worker, "seconds").inc(database.lock_wait_seconds)
     return found
 
 

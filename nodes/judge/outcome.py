@@ -9,6 +9,7 @@ from acegraph.state import APPROVE, AceState, Case, Label
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.schema import CaseData, RunSettings
 from acegraph.state.values.decision import Recorded, Sighting
+from acegraph.state.values.draw import is_in_share
 from acegraph.state.values.verdict import GIVEN_LABEL
 
 if TYPE_CHECKING:
@@ -29,17 +30,15 @@ def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
 def learns_now(
     playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings
 ) -> bool:
-    """After a mistake, where a case was left open, and after every k-th right decision when asked;
+    """After a mistake, where a case was left open, and after one of k right decisions when asked;
     once per case.
 
     With `learn_later` the decision is queued instead.
     """
-    is_correct, number = recorded.is_correct, None
-    if is_correct and settings["learn"] and settings["learn_every"]:  # numbered, learned or not
-        number = playbook.right_decision_number(case_id, settings["node"])
     if not settings["learn"] or recorded.label is None or recorded.lesson is not None:
         return False
-    is_lesson = not is_correct or bool(number and number % settings["learn_every"] == 0)
+    every = settings["learn_every"]
+    is_lesson = not recorded.is_correct or (every > 0 and is_in_share(case_id, 1 / every))
     if is_lesson and settings.get("learn_later"):
         playbook.queue_lesson(case_id)
         return False

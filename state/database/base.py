@@ -27,8 +27,6 @@ Durability = Literal["normal", "full"]
 """`normal`: writes survive a crash of the process; `full`: also a crash of the machine."""
 WAIT_SECONDS = 30
 """How long a writer waits for other writers, of its own process and of others together."""
-_LONG_WAIT_SECONDS = 1.0
-"""A writer that waited longer than this is noted in the log."""
 READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
 _SET_CLOCK = Statement(
     tables.clock.update().values(
@@ -74,9 +72,6 @@ class Database(ABC):
         self.durability = durability
         self.lock = RLock()
         """Held while the memory beside the database is read, and while a write goes on."""
-        self.lock_waits = 0
-        """How many writes of this process took the lock of the ledger, at once or after a wait."""
-        self.lock_wait_seconds = 0.0
         self._turn = RLock()
         """Held by the one thread that writes or waits for the database; readers do not need it."""
         self._writer: LedgerWriter | None = None
@@ -194,11 +189,6 @@ class Database(ABC):
             if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
                 raise self._locked()
             self._writer, self._owner = writer, get_ident()
-            waited = time.monotonic() - began
-            self.lock_waits += 1
-            self.lock_wait_seconds += waited
-            if waited > _LONG_WAIT_SECONDS:
-                logger.warning("waited %.1f s to write to %s", waited, self.url)
             if memory is not None:
                 memory.begin(writer)
             yield writer
@@ -303,10 +293,6 @@ class Database(ABC):
     @abstractmethod
     def _is_conflict(self, error: Exception) -> bool:
         """Whether the same database transaction may succeed when it is tried again."""
-
-    @abstractmethod
-    def facts(self) -> dict[str, str]:
-        """Settings and sizes for an operator."""
 
     @abstractmethod
     def integrity(self) -> list[str]:

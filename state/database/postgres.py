@@ -156,19 +156,6 @@ class PostgresDatabase(Database):
     def _is_conflict(self, error: Exception) -> bool:
         return getattr(getattr(error, "orig", error), "sqlstate", None) in _CONFLICTS
 
-    def facts(self) -> dict[str, str]:
-        """Settings and sizes for an operator."""
-        with self.reading() as connection:
-            size = connection.scalar(sa.text("SELECT pg_database_size(current_database())"))
-            return {
-                "database": f"PostgreSQL {connection.scalar(sa.text('SHOW server_version'))}",
-                "schema": str(connection.scalar(sa.text("SELECT current_schema()"))),
-                "fsync": str(connection.scalar(sa.text("SHOW fsync"))),
-                "synchronous commit": str(connection.scalar(sa.text("SHOW synchronous_commit"))),
-                "durability": self.durability,
-                "size": f"{int(size or 0) / 1e6:.1f} MB",
-            }
-
     def integrity(self) -> list[str]:
         """No damage: PostgreSQL checks its pages itself whenever it reads them."""
         return []

@@ -176,22 +176,6 @@ class SqliteDatabase(Database):
         except sqlite3.Error as error:
             raise PlaybookError(f"cannot copy {self.url} to {other.url}: {error}") from error
 
-    def facts(self) -> dict[str, str]:
-        """Settings and sizes for an operator."""
-        file = file_of(self.url)
-        with self.reading() as connection:
-            facts = {
-                "database": f"SQLite {sqlite3.sqlite_version}",
-                "journal mode": str(connection.exec_driver_sql("PRAGMA journal_mode").scalar()),
-                "durability": self.durability,
-            }
-        if file is not None:
-            with_log = [file, file.with_name(file.name + "-wal")]
-            size = sum(part.stat().st_size for part in with_log if part.exists())
-            free = disk_usage(file.parent).free
-            facts |= {"size": f"{size / 1e6:.1f} MB", "free disk space": f"{free / 1e9:.1f} GB"}
-        return facts
-
     def check_ready(self) -> None:
         """Raise also if the file is gone, or the disk is full: what is open would not tell."""
         file = file_of(self.url)

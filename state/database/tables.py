@@ -165,7 +165,7 @@ answers = _ledger(
     *map(_text, ("verdict", "source", "why", "at")),
     small=True,
 )
-# The right decisions of a node, numbered, so that "every k-th" counts over all processes.
+# Right decisions, as older versions numbered them; nothing is written here any more.
 rights = _ledger(
     "rights",
     _text("case", primary_key=True),
@@ -189,7 +189,7 @@ adjustments = _ledger(
     _bigint("covers"),
 )
 # What later payments see of a payment, a row for each entity that it names; ids are keyed hashes.
-# Rows that are older than any window are summed up when they are pruned (ledger/sightings.py).
+# Older versions summed rows up when they pruned: hence `payments` and `known_amounts`.
 sightings = _ledger(
     "sightings",
     *(_text(name, primary_key=True) for name in ("node", "kind", "entity")),

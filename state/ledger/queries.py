@@ -14,7 +14,6 @@ from acegraph.state.database.tables import (
     outcomes,
     policies,
     pruned,
-    rights,
     selections,
     tasks,
 )
@@ -184,7 +183,3 @@ CHANGED_SINCE = Statement(
 )
 """The clock, whether counters were adjusted, whether a task or a policy was set, and the bullets
 that changed; at least one row."""
-RIGHT_DECISION_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
-LAST_RIGHT_DECISION_NUMBER = Statement(
-    sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))
-)

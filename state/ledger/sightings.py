@@ -1,8 +1,7 @@
 """The payments that later payments look back on: who, when, how much and where.
 
 Ids are stored as keyed hashes, so that redacted ids count and nobody is named. Sightings are
-written with their case, in the same database transaction and once. What is older than any window is
-summed up when it is pruned: per entity and merchant how many payments, their amounts, and the last.
+written with their case, in the same database transaction and once.
 """
 
 import hmac
@@ -26,9 +25,6 @@ _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""
 COLUMNS: Final = "sighting_columns:"
 """The key in `meta`, with a node, of the fields that its sightings are read from."""
-_SUMMED: Final = "summed:"
-"""The `case` of a row that sums up pruned sightings begins with this; a merchant follows."""
-_ADDED: Final = ("payments", "known_amounts", "amount")
 _BEGINNING: Final = -(2**62)
 
 _ZERO, _ONE = sa.literal_column("0", sa.Integer), sa.literal_column("1", sa.Integer)
@@ -129,23 +125,6 @@ def read_past(database: Database, node: str, sighting: Sighting, case_id: str) -
             knows_merchant=bool(totals[8]),
         )
     return pasts
-
-
-def sum_up(writer: LedgerWriter, before: int) -> None:
-    """Replace the sightings before a time by one for each entity and merchant: the last one, with
-    the payments and amounts of all.
-    """
-    is_old = _s.at < before
-    sums: dict[tuple[str, ...], dict[str, Any]] = {}
-    query = sa.select(sightings).where(is_old).order_by(_s.at, _s.position)
-    for row in writer.connection.execute(query).mappings():
-        key = (row["node"], row["kind"], row["entity"], row["merchant"] or "")
-        # Taken out and put in again: the sums are in the order of their last payments.
-        earlier = sums.pop(key, {})
-        added = {name: row[name] + earlier.get(name, 0) for name in _ADDED}
-        sums[key] = {**row, **added, "case": _SUMMED + key[-1]}
-    writer.remove(sightings, is_old)
-    writer.add(sightings, list(sums.values()))
 
 
 def remove_sightings(

@@ -1,8 +1,8 @@
 """Retention: old decisions leave the ledger, and what they counted stays.
 
 Their counts become one adjustment per bullet, so that the counters still follow from the ledger.
-Their ids are kept, so that no decision is ever counted a second time. Sightings that no payment
-from then on looks back on become sums.
+Their ids are kept, so that no decision is ever counted a second time. Sightings stay as far back
+as payments from then on count.
 """
 
 import logging
@@ -13,25 +13,24 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks
 from acegraph.state.ledger.counters import count
-from acegraph.state.ledger.sightings import sum_up
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.decision import WINDOWS
 from acegraph.state.values.times import as_utc, now
 
+_OF_CASES = (tables.selections, tables.outcomes, tables.lessons, tables.answers, tables.rights)
 logger = logging.getLogger(__name__)
 
 
 def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = "user") -> int:
     """Remove the decisions made before a time, with their cases and labels; gives how many."""
     before = as_utc(decisions_before)
-    decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
-    rights, later = tables.rights, tables.rights.alias("later")
-    is_later = (later.c.node == rights.c.node) & (later.c.number > rights.c.number)
+    decisions, outcomes = tables.decisions, tables.outcomes
     is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
     with playbook.writing() as writer:
         since_1970 = datetime.fromisoformat(before) - datetime.fromtimestamp(0, UTC)
-        sum_up(writer, since_1970 // timedelta(microseconds=1) - max(WINDOWS.values()))
+        needed = since_1970 // timedelta(microseconds=1) - max(WINDOWS.values())
+        writer.remove(tables.sightings, tables.sightings.c.at < needed)
         old = list(writer.connection.scalars(is_old.order_by(decisions.c.position)))
         if not old:
             return 0
@@ -48,10 +47,8 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         playbook.adjust(writer, counted or {0: (0, 0, 0)}, reason, covers)
         writer.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
-            for table in (selections, outcomes, tables.lessons, tables.answers, decisions):
+            for table in (*_OF_CASES, decisions):
                 writer.remove(table, table.c.case.in_(part))
-            # The last right decision of a node stays: the next number follows it.
-            writer.remove(rights, rights.c.case.in_(part) & sa.exists().where(is_later))
             writer.remove(tables.cases, tables.cases.c.id.in_(part))
         forget_vectors(writer)
         playbook.invalidate_cases()

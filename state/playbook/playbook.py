@@ -190,17 +190,6 @@ class BulletPlaybook(Declarations):
             order = (_waiting.c.position, _waiting.c.case)
             return list(connection.scalars(sa.select(_waiting.c.case).order_by(*order)))
 
-    @retried
-    def right_decision_number(self, decision_id: str, node: str) -> int:
-        """The number of a right decision among those of its node; it never changes."""
-        with self.writing() as writer:
-            if row := writer.first(sql.RIGHT_DECISION_NUMBER, decision_id):
-                return int(row[0])
-            (last,) = writer.first(sql.LAST_RIGHT_DECISION_NUMBER, node)
-            right = {"case": decision_id, "node": node, "number": 1 + (last or 0)}
-            writer.add(tables.rights, [right])
-        return 1 + int(last or 0)
-
     def remember(
         self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
     ) -> int:

@@ -51,7 +51,7 @@ class AceContext(BaseModel):
         default="online", description="The source written on bullets that this run learns."
     )
     learn_every: int = Field(
-        default=0, ge=0, description="Also learn from every k-th right decision; 0: from none."
+        default=0, ge=0, description="Also learn from one of k right decisions; 0: from none."
     )
     learn_later: bool = Field(
         default=False,

@@ -36,7 +36,7 @@ from acegraph.state.maintenance.backup import copy
 from acegraph.state.values.decision import Shown
 
 FLIPS = 25 * int(os.environ.get("ACE_SOAK", "1"))
-TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"
+TABLES = "bullets history cases decisions selections outcomes lessons adjustments clock"
 
 
 @pytest.fixture
@@ -50,7 +50,6 @@ def file(tmp_path: Path) -> Path:
         for i in range(12):
             book.record(record(f"d{i}", 1, 2, amount=i), Label("DECLINE"))
             book.conclude(f"d{i}", {"action": "refused"})
-            book.right_decision_number(f"d{i}", NODE)
         book.label("d1", Label("APPROVE", "chargeback"))
         book.update_stats("b3", True)
         book.set_weights({"b1": 0.5})

@@ -14,12 +14,11 @@ from postgres import Server
 from acegraph.graph import create_ace_graph
 from acegraph.graph.data.files import EarlierRows
 from acegraph.graph.training.pipeline import TrainingPipeline
-from acegraph.state import AceContext, BulletPlaybook, Case, InvalidTransaction, prune, verify
+from acegraph.state import AceContext, BulletPlaybook, Case, InvalidTransaction, verify
 from acegraph.state.values.transaction import is_derived
 
 NODE = AceContext().node
 START = datetime(2051, 3, 1, tzinfo=UTC)
-"""Later than now: so `prune` removes the decisions that were made before, too."""
 MINUTES = (0, 0, 1, 59, 60, 61, 24 * 60, 24 * 60 + 1, 7 * 24 * 60, 7 * 24 * 60 + 1, 30 * 24 * 60)
 LATE = (0, 0, 0, 1, 30, 3 * 24 * 60)
 """By how many minutes a payment comes later than it was made."""
@@ -42,8 +41,6 @@ class Arrival:
     payment: dict[str, Any]
     redact: list[str]
     is_sent_twice: bool
-    prunes: str
-    """The ledger is pruned before this time, before the payment comes; unless empty."""
 
 
 @st.composite
@@ -65,9 +62,7 @@ def arrivals(draw: Any) -> list[Arrival]:
             "merch_long": east,
         }
         redact = draw(st.sampled_from([[], ["customer_id", "cc_num"], ["merchant", "customer"]]))
-        limit = (now - timedelta(minutes=max(LATE))).isoformat()
-        prunes = draw(st.sampled_from(["", "", limit]))
-        stream.append(Arrival(payment, redact, draw(st.booleans()), prunes))
+        stream.append(Arrival(payment, redact, draw(st.booleans())))
     return stream
 
 
@@ -84,8 +79,6 @@ def check_that_live_equals_file(url: str | None, stream: list[Arrival]) -> None:
         playbook.set_sighting_columns(NODE, COLUMNS)
         graph = create_ace_graph(playbook=playbook).compile()
         for number, arrival in enumerate(stream):
-            if arrival.prunes:
-                prune(playbook, arrival.prunes)
             case = {"transaction": arrival.payment, "decision_id": str(number)}
             for _ in range(1 + arrival.is_sent_twice):
                 hiding(arrival.redact, playbook)

@@ -2,9 +2,9 @@
 
 import os
 import platform
+from contextlib import closing
 from dataclasses import dataclass
 from importlib import metadata
-from shutil import disk_usage
 from time import monotonic
 from typing import Final, Literal, get_args
 
@@ -26,7 +26,6 @@ from acegraph.state.run.modes import settle
 
 Level = Literal["ok", "warning", "problem"]
 Role = Literal[named.Role, "embedding"]
-_LOW_DISK_SPACE: Final = 1e9
 _PROBES: Final = ("acegraph", "a gift card at night")
 
 
@@ -130,36 +129,16 @@ def _dimensions(model: EmbeddingModel) -> str:
 
 
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:
-    """Check the database: its kind, schema and settings, its size, and the disk space left."""
+    """Check the database: whether it opens, is whole, and can be written to."""
     file = file_of(url)
     if file is not None and not file.exists():
         text = f"none at {shown_url(url)} yet; the first decision makes one"
         return [Finding("database", "problem" if must_exist else "ok", text)]
     try:
-        database = open_database(url)
+        with closing(open_database(url)) as database:
+            problems = database.integrity()
+            database.check_ready()
     except AceError as error:
         return [Finding("database", "problem", str(error))]
-    try:
-        facts, problems = database.facts(), database.integrity()
-        facts["database"] += f", schema {database.schema_version}"
-        database.check_writable()
-    except AceError as error:
-        return [Finding("database", "problem", str(error))]
-    finally:
-        database.close()
-    free = disk_usage(file.parent).free if file is not None else 0
-    findings = [_check_fact(name, text, free) for name, text in facts.items()]
-    return [*findings, *(Finding("integrity", "problem", text) for text in problems)]
-
-
-def _check_fact(name: str, text: str, free: float) -> Finding:
-    """A fact about the database, as a warning if it is one to worry about."""
-    match name, text:
-        case "free disk space", _ if free < _LOW_DISK_SPACE:
-            return Finding(name, "warning", f"{text}: a full disk stops all learning")
-        case "journal mode", _ if text != "wal":
-            return Finding(name, "warning", f"{text}; readers wait for writers without wal")
-        case "fsync" | "synchronous commit", "off":
-            problem = "off: a crash of the server loses acknowledged outcomes"
-            return Finding(name, "warning", problem)
-    return Finding(name, "ok", text)
+    found = Finding("database", "ok", f"{shown_url(url)}, schema {database.schema_version}")
+    return [found, *(Finding("integrity", "problem", text) for text in problems)]

@@ -39,7 +39,6 @@ def used(playbook: BulletPlaybook) -> BulletPlaybook:
     playbook.update_stats("b2", False)
     playbook.set_weights({"b1": 0.25})
     playbook.conclude("d3", {"action": "refused", "retired": []})
-    playbook.right_decision_number("d1", NODE)
     return playbook
 
 
@@ -253,7 +252,7 @@ def test_what_another_process_did_is_seen_without_reading_everything(lasting_url
 
 def test_durability_is_normal_or_full(lasting_url: str) -> None:
     with BulletPlaybook(lasting_url, durability="full") as book:
-        assert book.database.facts()["durability"] == "full"
+        assert book.database.durability == "full"
     with pytest.raises(InvalidInput, match="durability is normal or full"):
         BulletPlaybook(lasting_url, durability="none")  # type: ignore[arg-type]
 

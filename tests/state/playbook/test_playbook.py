@@ -112,22 +112,6 @@ def test_an_uncounted_decision_moves_nothing_and_is_no_evidence(playbook: Bullet
     assert len(playbook.cases(NODE)) == 0
 
 
-def test_right_decisions_are_numbered_once_per_node(playbook: BulletPlaybook) -> None:
-    assert [playbook.right_decision_number(f"d{i}", NODE) for i in (1, 2, 1, 3)] == [1, 2, 1, 3]
-    assert playbook.right_decision_number("d1", "another") == 1
-
-
-def test_right_decisions_are_numbered_on_after_a_prune(playbook: BulletPlaybook) -> None:
-    for decision_id in ("d1", "d2", "d3"):
-        playbook.record(record(decision_id), Label("DECLINE"))
-        playbook.right_decision_number(decision_id, NODE)
-    playbook.right_decision_number("d1", "another")
-    assert prune(playbook, "2099-01-01") == 3
-    assert playbook.right_decision_number("d4", NODE) == 4
-    assert playbook.right_decision_number("d4", "another") == 4
-    assert verify(playbook) == []
-
-
 def test_nobody_looks_back_to_before_a_prune(playbook: BulletPlaybook) -> None:
     for decision_id in ("d1", "d2"):
         playbook.record(record(decision_id), Label("DECLINE"))
