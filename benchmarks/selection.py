@@ -18,7 +18,7 @@ from common import (
 )
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.scoring import decision_rng
+from acegraph.nodes.selector.stages import decision_rng
 
 SIZES = (100, 1_000, 10_000, 100_000)
 SHARES = {"5 %": 0.86, "50 %": 0.5, "all": -1.0}

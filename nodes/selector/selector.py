@@ -1,7 +1,7 @@
 """The selector: five stages from all bullets of a node to the few that the agent sees.
 
 Context, quality, semantics, score, diversity. It reads the playbook and writes only missing
-vectors. Stages 1 and 2 are in pool.py, the others in stages.py, their mathematics in scoring.py.
+vectors. Stages 1 and 2 are in pool.py, the others in stages.py.
 """
 
 from __future__ import annotations
@@ -122,8 +122,7 @@ class HybridSelector:
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, fields, odds)
         if not pool.is_good.any() or n_bullets < 1:
             return pool.selection()
-        from acegraph.nodes.selector.scoring import StageSettings
-        from acegraph.nodes.selector.stages import choose
+        from acegraph.nodes.selector.stages import StageSettings, choose
 
         warnings: tuple[str, ...] = ()
         try:

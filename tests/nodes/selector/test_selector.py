@@ -8,12 +8,7 @@ from scipy import stats
 
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.pool import pass_quality
-from acegraph.nodes.selector.scoring import (
-    Candidates,
-    decision_rng,
-    pick_diverse,
-    thompson_draws,
-)
+from acegraph.nodes.selector.stages import pick_diverse
 from acegraph.state import BulletPlaybook, InvalidSettings
 
 NODE = "fraud_detection"
@@ -37,12 +32,8 @@ PLACES = [
 
 def picks(scores: np.ndarray, vectors: np.ndarray, n: int, weight: float) -> list[int]:
     """Stage 5 for given scores."""
-    everybody = np.arange(len(scores))
-    nothing = np.zeros(len(scores))
     rows = np.asarray(vectors, np.float32)
-    query = np.zeros(rows.shape[1], np.float32)
-    candidates = Candidates(rows, everybody, query, nothing, nothing, scores, 0.0)
-    return pick_diverse(candidates, n, weight)
+    return pick_diverse(scores, rows, np.arange(len(scores)), n, weight)[0]
 
 
 def irrelevant(n: int) -> list[str]:
@@ -158,10 +149,12 @@ def test_equal_scores_go_to_the_older_bullet() -> None:
 
 @pytest.mark.parametrize(("helpful", "harmful"), [(0, 0), (7, 2), (1, 30)])
 def test_thompson_draws_follow_the_beta_law(helpful: int, harmful: int) -> None:
-    draws = [
-        thompson_draws(np.array([helpful]), np.array([harmful]), decision_rng(0, f"d{i}"))[0]
-        for i in range(2000)
-    ]
+    playbook, selector = BulletPlaybook(), HybridSelector(0.0)
+    bullet_id = with_record(playbook, RELEVANT[0], helpful, harmful)
+    draws = []
+    for i in range(500):
+        _, scores = selector.select_bullets(QUERY, NODE, playbook, 5, decision_id=f"d{i}")
+        draws.append(scores[bullet_id]["thompson"])
     assert stats.kstest(draws, stats.beta(helpful + 1, harmful + 1).cdf).pvalue > 0.01
 
 
@@ -209,6 +202,9 @@ def test_unknown_weights_are_refused() -> None:
 def test_the_draws_of_a_decision_are_those_of_a_plain_generator(seed: int) -> None:
     digest = hashlib.blake2b(b"d1", digest_size=8).digest()
     plain = np.random.default_rng([seed, int.from_bytes(digest, "big")])
-    helpful, harmful = np.arange(9.0), np.arange(9.0)[::-1]
-    drawn = thompson_draws(helpful, harmful, decision_rng(seed, "d1"))
-    assert drawn.tolist() == plain.beta(helpful + 1, harmful + 1).tolist()
+    playbook = BulletPlaybook()
+    ids = [with_record(playbook, content, i, 4 - i) for i, content in enumerate(RELEVANT)]
+    selector = HybridSelector(0.0, seed=seed)
+    _, scores = selector.select_bullets(QUERY, NODE, playbook, 5, decision_id="d1")
+    drawn = [scores[bullet_id]["thompson"] for bullet_id in ids]
+    assert drawn == plain.beta(np.arange(1, 6), np.arange(5, 0, -1)).tolist()
