@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -185,30 +184,23 @@ def purge_suspect(
     *,
     source: str | None = None,
     entity: list[str] | None = None,
-    author: str | None = None,
-    since: str | None = None,
-    until: str | None = None,
     dry_run: DryRun = False,
 ) -> None:
     """Take back labels, what they moved and the bullets from them; fit the rest again.
 
-    By source, entities, time, or several of them together; or by the author of bullets. Example:
-    acegraph playbook purge --source feedback --dry-run
+    By source, by entities, or by both together. Example: acegraph playbook purge --source feedback
+    --dry-run
 
     Options:
         source: Of labels (chargeback, feedback, ...) or an imported file's name.
         entity: FIELD=VALUE: the labels of one customer or merchant. Repeatable.
-        author: The bullets that this model wrote; labels stay.
-        since: Labels known from then on (ISO 8601).
-        until: Labels known before then (ISO 8601).
     """
     from acegraph.graph.operations.learning.purge import purge
 
     pairs = [field_and_value(one) for one in entity or ()]
     with lasting(must_exist=True, dry_run=dry_run) as book:
         before = book.version
-        of = partial(purge, book, source, signed(), entities=pairs, author=author)
-        purged = of(since=since, until=until)
+        purged = purge(book, source, signed(), entities=pairs)
     tell(
         asdict(purged),
         f"{purged.labels} label(s) taken back",

@@ -45,7 +45,7 @@ def metrics(call: Call) -> object:
 
 
 def _of_the_ledger(service: Service) -> CollectorRegistry:
-    """What the ledger holds at this moment, and how long this process waited for its lock."""
+    """What the ledger holds at this moment."""
     counts, found = ledger_counts(service.playbook.database), CollectorRegistry()
     for name, text, label, values in (
         ("decisions", "Decisions in the ledger.", "verdict", counts.decisions),

@@ -69,7 +69,6 @@ class Database(ABC):
             raise InvalidSettings(f"durability is normal or full, not {durability!r}")
         self.url = url
         """The URL without a password: error messages contain it."""
-        self.durability = durability
         self.lock = RLock()
         """Held while the memory beside the database is read, and while a write goes on."""
         self._turn = RLock()

@@ -1,4 +1,4 @@
-"""Take back the labels and bullets that a source, entities, an import or an author brought in.
+"""Take back the labels and bullets that a source, entities or an import brought in.
 
 Learning again without them is in `graph/operations/learning/purge.py`.
 """
@@ -6,9 +6,8 @@ Learning again without them is in `graph/operations/learning/purge.py`.
 import json
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 import sqlalchemy as sa
@@ -19,8 +18,6 @@ from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import REFINEMENT, Bullet
 from acegraph.state.values.decision import PURGED, Label
 from acegraph.state.values.notation import written
-from acegraph.state.values.times import as_utc
-from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
 
@@ -56,75 +53,40 @@ class PurgeFilter:
     """The source of a label (`chargeback`, `feedback`), or the file a bullet was imported from."""
     entities: tuple[Entity, ...] = ()
     """Fields with their values: labels of any of these customers, merchants or cards."""
-    since: str | None = None
-    until: str | None = None
-    """When labels became known, or an author's bullets came: from `since` on, before `until`."""
-    author: str | None = None
-    """Who wrote bullets: the name of a model. Labels stay, and so do bullets of other authors."""
 
     def describe(self) -> str:
         """The filter in words for the history, without the entity's value: it may be erased."""
-        parts = [
-            f"source {self.source!r}" if self.source else "",
-            _in_words(self.entities),
-            f"since {self.since[:10]}" if self.since else "",
-            f"until {self.until[:10]}" if self.until else "",
-            f"author {self.author!r}" if self.author else "",
-        ]
-        return ", ".join(part for part in parts if part)
+        counts = Counter(name for name, _ in self.entities)
+        parts = [f"source {self.source!r}"] if self.source else []
+        parts += [f"one {name}" if n == 1 else f"{n} of {name}" for name, n in counts.items()]
+        return ", ".join(parts)
 
     def matches_bullet(self, bullet: Bullet, touched: Collection[str]) -> bool:
-        """Whether a bullet is the author's, of a touched label, or of an imported file."""
-        origin, is_within = bullet.origin, self._is_within(bullet.created_at)
-        if self.author is not None:
-            return clean_text(str(origin.get("author", ""))) == self.author and is_within
+        """Whether a bullet is of a touched label, of the source, or of an imported file."""
+        origin = bullet.origin
         if origin.get("decision") in touched:
             return self.source in (None, origin.get("label_source"))
-        if file := origin.get("imported_from"):
-            return not self.entities and self.source in (None, file) and is_within
-        is_of_source = self.source == origin.get("label_source")
-        return is_of_source and not (self.entities or self.since or self.until)
+        return not self.entities and self.source == (
+            origin.get("imported_from") or origin.get("label_source")
+        )
 
     def matches_label(self, label: Label, fields: Mapping[str, object]) -> bool:
         """Whether a label of a transaction with these fields is taken back."""
-        return (
-            self.author is None
-            and self.source in (None, label.source)
-            and self._is_within(label.known_at)
-            and (
-                not self.entities
-                or any(
-                    fields.get(name) is not None and written(fields[name]) == written(value)
-                    for name, value in self.entities
-                )
+        return self.source in (None, label.source) and (
+            not self.entities
+            or any(
+                fields.get(name) is not None and written(fields[name]) == written(value)
+                for name, value in self.entities
             )
         )
 
-    def _is_within(self, time: str) -> bool:
-        return (self.since or time) <= time and (self.until is None or time < self.until)
 
-
-def purge_filter(
-    source: str | None,
-    entities: Iterable[Entity],
-    since: str | datetime | None,
-    until: str | datetime | None,
-    author: str | None = None,
-) -> PurgeFilter:
+def purge_filter(source: str | None, entities: Iterable[Entity]) -> PurgeFilter:
     """The filter of a purge; one that would match everything is refused."""
-    pairs, author = tuple(entities), clean_text(author) if author else None
-    if not ((source or "").strip() or pairs or since or until or author):
-        raise InvalidInput("purge wants the name of a source, an entity, an author or a time")
-    if author and (source or pairs):
-        raise InvalidInput("purge wants an author or labels (source, entity), not both at once")
-    first, last = (as_utc(time) if time else None for time in (since, until))
-    return PurgeFilter(source, pairs, first, last, author)
-
-
-def _in_words(entities: Sequence[Entity]) -> str:
-    """How many there are of each field, without the values."""
-    counts = Counter(name for name, _ in entities)
-    return ", ".join(f"one {name}" if n == 1 else f"{n} of {name}" for name, n in counts.items())
+    pairs = tuple(entities)
+    if not ((source or "").strip() or pairs):
+        raise InvalidInput("purge wants the name of a source or an entity")
+    return PurgeFilter(source, pairs)
 
 
 def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "user") -> Purged:
@@ -142,7 +104,7 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
         if not (gone or labels):
             raise PlaybookError(f"nothing in this playbook came from {why}")
         suspect = {b.number for b in playbook if purge.matches_bullet(b, touched)}
-        first = _first(writer.connection, suspect if purge.author else (), touched)
+        first = min(touched.values(), default=_NEVER)
         restored = _displaced(playbook, writer.connection, suspect, first)
         cases_after = sa.select(outcomes.c.case).where(outcomes.c.position > first)
         later = sum(case not in touched for case in writer.connection.scalars(cases_after))
@@ -159,19 +121,10 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
     return Purged(*taken, later_labels=later, note=_PRUNED_PART if was_pruned else "")
 
 
-def _first(connection: sa.Connection, suspect: Collection[int], touched: Mapping[str, int]) -> int:
-    """The position of the first purged label, or of the first bullet of an author."""
-    added = sa.select(history.c.position).where(
-        history.c.change == "added", history.c.bullet.in_(suspect)
-    )
-    starts = [*touched.values(), *(connection.scalars(added) if suspect else ())]
-    return min(starts, default=_NEVER)
-
-
 def _displaced(
     playbook: BulletPlaybook, connection: sa.Connection, suspect: Collection[int], first: int
 ) -> list[Bullet]:
-    """Bullets that the curator retired after the first purged label, or bullet of an author."""
+    """Bullets that the curator retired after the first purged label."""
     changes = list(connection.execute(sa.select(history).order_by(history.c.version)))
     last = {row.bullet: row for row in changes}
     refined = {b.number: b.origin.get(REFINEMENT) for b in playbook if b.number not in suspect}

@@ -99,6 +99,11 @@ OPTIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("demo --test", "demo --train"), "--rows counts all payments; 40 % of them are learned from"
     ),
+    "playbook purge --author": "acegraph playbook set ID retired",
+    **dict.fromkeys(
+        ("playbook purge --since", "playbook purge --until"),
+        "--source and --entity say whose labels are taken back",
+    ),
     "playbook rollback --dry-run": "acegraph playbook history NOW VERSION shows what would change",
     "score --record": "acegraph serve --stdin decides and records, a JSON line for each payment",
 }

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refine import refine
@@ -29,23 +28,20 @@ def purge(
     by: str = "user",
     *,
     entities: Iterable[Entity] = (),
-    author: str | None = None,
-    since: str | datetime | None = None,
-    until: str | datetime | None = None,
     curator: Curator | None = None,
 ) -> Purged:
-    """Take back the labels and bullets of a source, of entities or a time, or an author's bullets.
+    """Take back the labels and bullets of a source or of entities.
 
     What they had displaced comes back, and all weights are fitted again. Where other labels came
     after the first bad one, a set of rules is sought for all that are left: it takes the place of
     what was learned beside the bad ones if it explains held-out cases better.
     """
-    to_purge = purge_filter(_as_stored(source, playbook), entities, since, until, author)
+    to_purge = purge_filter(_as_stored(source, playbook), entities)
     curator = curator or Curator()
     before, in_use = _ids(playbook, "active"), _ids(playbook, "active", "candidate")
     with playbook.writing():
         purged = withdraw_labels(playbook, to_purge, by)
-        if purged.labels or author:  # too few may be left to fit the weights again
+        if purged.labels:  # too few may be left to fit the weights again
             playbook.set_weights({b.id: None for b in playbook})
         for node in _nodes(playbook):
             curator.tend(node, playbook)

@@ -1,4 +1,4 @@
-"""A purge takes several entities or an author, and adds up to the same in any order."""
+"""A purge takes several entities, and adds up to the same in any order."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.operations.learning.purge import purge
-from acegraph.state import AceContext, BulletPlaybook, InvalidInput, PlaybookError, verify
+from acegraph.state import AceContext, BulletPlaybook, PlaybookError, verify
 
 COLLUDERS = ("A0", "A1")
 
@@ -111,20 +111,4 @@ def test_what_came_between_two_purges_is_learned_from(never_saw: BulletPlaybook)
     wanted = told(later, never_saw.fork())
     assert {rule[0] for rule in rules(playbook)} == {rule[0] for rule in rules(wanted)}
     assert verdicts(playbook) == verdicts(wanted)
-    assert verify(playbook) == []
-
-
-def test_a_purge_takes_the_bullets_of_an_author_and_no_label() -> None:
-    playbook = BulletPlaybook()
-    for number, author in enumerate(("bad-model", "good-model", "bad-model")):
-        text = f"DECLINE when amount >= {100 * (number + 1)}"
-        playbook.add_bullet(text, "fraud_detection", origin={"author": author})
-    playbook.set_status("b2", "retired", "least useful of 2", "curator")
-    found = purge(playbook, author="bad-model")
-    assert (found.bullets, found.labels, found.restored) == (("b1", "b3"), 0, ("b2",))
-    assert [b.status for b in playbook] == ["retired", "active", "retired"]
-    with pytest.raises(PlaybookError, match="author 'bad-model'"):
-        purge(playbook, author="bad-model")
-    with pytest.raises(InvalidInput, match="not both at once"):
-        purge(playbook, "feed", author="good-model")
     assert verify(playbook) == []

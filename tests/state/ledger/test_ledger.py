@@ -251,8 +251,11 @@ def test_what_another_process_did_is_seen_without_reading_everything(lasting_url
 
 
 def test_durability_is_normal_or_full(lasting_url: str) -> None:
-    with BulletPlaybook(lasting_url, durability="full") as book:
-        assert book.database.durability == "full"
+    setting, full = ("PRAGMA synchronous", "2")
+    if lasting_url.startswith("postgresql"):
+        setting, full = ("SHOW synchronous_commit", "on")
+    with BulletPlaybook(lasting_url, durability="full") as book, book.database.reading() as reading:
+        assert str(reading.exec_driver_sql(setting).scalar()) == full
     with pytest.raises(InvalidInput, match="durability is normal or full"):
         BulletPlaybook(lasting_url, durability="none")  # type: ignore[arg-type]
 
