@@ -130,10 +130,10 @@ def announce_models(agent: str | None = None) -> None:
     servers = [providers.server_for(name) for name in names.values() if name]
     named = ", ".join(f"{role} {name}" for role, name in names.items() if name)
     decides = "" if names["agent"] else "the embedded analyst decides; "
-    if servers and servers[0].can_be_asked:
+    if servers:
         asked = f"asked at {servers[0].address}: {named}; transactions are sent there"
         typer.echo(visible(f"{decides}{asked}"), err=True)
-    elif not servers and os.environ.get("OPENAI_API_KEY"):
+    elif os.environ.get("OPENAI_API_KEY"):
         how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
         typer.echo(f"{decides}{how}", err=True)
 

@@ -1,4 +1,4 @@
-"""An HTTP client for OpenAI's library that counts, limits, checks and records every answer.
+"""An HTTP client for OpenAI's library that counts, limits and checks every answer.
 
 Importing this module takes a second, because it imports that library, which also sends again what
 may succeed at another attempt. answers.py says what an answer must be.
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final
 import openai
 
 from acegraph.nodes.models.answers import as_mapping, check_answer, size_limit
-from acegraph.nodes.models.recordings import Recording
 from acegraph.nodes.runtime import usage
 from acegraph.state import ModelUnavailable
 from acegraph.state.errors import ModelAnswerInvalid
@@ -46,30 +45,20 @@ logging.getLogger(httpx.__name__).addFilter(_without_credentials)
 
 
 class Client(openai.DefaultAsyncHttpxClient):
-    """The client of one model; an answer that a recording holds is not asked for."""
-
-    def __init__(self, recording: Recording | None = None) -> None:
-        super().__init__()
-        self._recording = recording
+    """The client of one model."""
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send a request once, and read and check its whole answer."""
         question = _read_json(request.content)
-        name, path = str(question.get("model", "unknown")), request.url.path
+        name = str(question.get("model", "unknown"))
         usage.begin_call(name)
-        recorded = self._recording.answer(path, request.content) if self._recording else None
-        if recorded is None:
-            response = await self._fetched(request, size_limit(question), options, name)
-        else:
-            response = httpx.Response(200, content=recorded, request=request)
+        response = await self._fetched(request, size_limit(question), options, name)
         answer = _read_json(response.content)
         used = as_mapping(answer.get("usage"))
         usage.end_call(name, used.get("prompt_tokens"), used.get("completion_tokens"))
         if response.status_code >= 300:
             return _failed(response, answer, name)
         check_answer(name, response.status_code, question, answer, response.content)
-        if self._recording and recorded is None:
-            self._recording.note(path, request.content, response.content)
         headers = {"content-type": "application/json"}
         return httpx.Response(200, headers=headers, content=response.content, request=request)
 

@@ -84,7 +84,7 @@ class LanguageModel:
         self._structured: dict[tuple[type[Form], Method], Runnable[LanguageModelInput, object]] = {}
 
     def fence(self, role: str, decision_id: str) -> Fence:
-        """A fence for the untrusted texts of one prompt; a recording brings its own secret."""
+        """A fence for the untrusted texts of one prompt."""
         return Fence(f"{role} {decision_id}", self._secret)
 
     async def fill(
@@ -301,7 +301,7 @@ def _translated(name: str, error: BaseException) -> AceError:
     """What went wrong, without the server's message, which may repeat the key or the prompt."""
     import openai
 
-    if isinstance(error.__cause__, AceError):  # our own error: a budget or a recording
+    if isinstance(error.__cause__, AceError):  # our own error, such as a budget
         return error.__cause__
     if isinstance(error, OutputParserException):
         return ModelAnswerInvalid(f"{name} gave an answer that cannot be read")

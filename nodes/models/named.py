@@ -11,7 +11,6 @@ from langchain_core.runnables import Runnable
 from typing_extensions import TypeIs
 
 from acegraph.nodes.models.embedding_models import EMBEDDED, EMBEDDED_MODEL, EmbeddingModel
-from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -82,15 +81,6 @@ def is_model(value: object) -> TypeIs[AnyModel]:
     while isinstance(value, Runnable) and not isinstance(value, theirs.BaseChatModel):
         value = next((getattr(value, n) for n in _WRAPPED if hasattr(value, n)), None)
     return isinstance(value, theirs.BaseChatModel)
-
-
-def refuse_recording() -> None:
-    """Refuse to record a run whose values may not be stored: its prompts hold them."""
-    if os.environ.get("ACE_RECORDING") and os.environ.get("OPENAI_API_KEY"):
-        raise InvalidSettings(
-            "a recording holds whole prompts, also the fields that the task does not store: unset "
-            "ACE_RECORDING"
-        )
 
 
 def prices() -> "Prices":

@@ -8,20 +8,15 @@ import os
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
 from typing import Final
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.language_model import LanguageModel
-from acegraph.nodes.models.recordings import Recording
 from acegraph.state import InvalidSettings
 from acegraph.state.errors import quoted
 from acegraph.state.run.gone import refuse_gone_variables
 
 _OPENAI: Final = "https://api.openai.com/v1"
-_NO_KEY: Final = "replayed"
-"""What stands in for a key where a recording has the answers."""
 _SECONDS: Final = 120.0
 _MOST_SECONDS: Final = 1_000_000
 """More than eleven days are a mistake."""
@@ -38,20 +33,13 @@ class Server:
     base_url: str | None = field(repr=False)
     seconds: float = _SECONDS
     """For one question, with all attempts at it."""
-    recording: Path | None = None
 
     @classmethod
     def configured(cls) -> "Server":
         """The server that the environment describes."""
         refuse_gone_variables()
-        file = Path(text) if (text := os.environ.get("ACE_RECORDING")) else None
-        key = os.environ.get("OPENAI_API_KEY") or (_NO_KEY if file and file.exists() else None)
-        return cls(key, os.environ.get("OPENAI_BASE_URL") or None, _seconds(), file)
-
-    @property
-    def can_be_asked(self) -> bool:
-        """Whether there is a key; else a recording has to hold all answers."""
-        return self.key not in (None, _NO_KEY)
+        key, base_url = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
+        return cls(key or None, base_url or None, _seconds())
 
     @property
     def address(self) -> str:
@@ -62,26 +50,15 @@ class Server:
         """
         return re.sub(r"^(\w+://)?.*@", r"\1", self.base_url or _OPENAI).partition("?")[0]
 
-    def opened(self) -> Recording | None:
-        """The recording in use, if there is one."""
-        if self.recording is None:
-            return None
-        url = urlsplit(self.base_url or "")
-        asked = (text for _, text in parse_qsl(url.query))
-        hidden = self.key or "", unquote(url.password or ""), *asked
-        return _recording(self.recording, hidden, self.can_be_asked)
-
 
 def chat_model(name: str) -> LanguageModel:
     """The model with this name, ready to be asked."""
-    server = server_for(name)
-    return _chat(name, server, server.opened())
+    return _chat(name, server_for(name))
 
 
 def embeddings(name: str) -> EmbeddingModel:
     """The embedder with this name, ready to be asked."""
-    server = server_for(name)
-    return _embeddings(name, server, server.opened())
+    return _embeddings(name, server_for(name))
 
 
 def server_for(model: str) -> Server:
@@ -95,9 +72,9 @@ def server_for(model: str) -> Server:
     return server
 
 
-# Server and recording are in the cache's key, so that a changed environment gets a new client.
+# The server is in the cache's key, so that a changed environment gets a new client.
 @lru_cache(maxsize=32)
-def _chat(name: str, server: Server, recording: Recording | None) -> LanguageModel:
+def _chat(name: str, server: Server) -> LanguageModel:
     from langchain_openai import ChatOpenAI  # over a second to import
     from pydantic import SecretStr
 
@@ -113,16 +90,15 @@ def _chat(name: str, server: Server, recording: Recording | None) -> LanguageMod
         timeout=server.seconds / 2,  # one that hangs leaves time for another
         # A form is read as a whole: LangChain completes a call that a stream broke off.
         disable_streaming=True,
-        http_async_client=Client(recording),
+        http_async_client=Client(),
         # With its own socket options LangChain would warn about proxies.
         **({"http_socket_options": ()} if "http_socket_options" in ChatOpenAI.model_fields else {}),
     )
-    secret = recording.secret if recording else None
-    return LanguageModel(model, secret=secret, seconds=server.seconds)
+    return LanguageModel(model, seconds=server.seconds)
 
 
 @lru_cache(maxsize=8)
-def _embeddings(name: str, server: Server, recording: Recording | None) -> EmbeddingModel:
+def _embeddings(name: str, server: Server) -> EmbeddingModel:
     from langchain_openai import OpenAIEmbeddings
     from pydantic import SecretStr
 
@@ -137,14 +113,9 @@ def _embeddings(name: str, server: Server, recording: Recording | None) -> Embed
         request_timeout=server.seconds / 2,
         # The check would download a tokenizer, and compatible servers expect text, not tokens.
         check_embedding_ctx_length=False,
-        # Calls at the same time lack now these texts, now those: each has its own recorded answer.
-        **({"chunk_size": 1} if recording else {}),
-        http_async_client=Client(recording),
+        http_async_client=Client(),
     )
     return EmbeddingModel(name, embeddings, server.seconds)
-
-
-_recording = lru_cache(maxsize=8)(Recording)
 
 
 def _seconds() -> float:

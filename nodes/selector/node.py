@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from acegraph.nodes.models.named import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.text.understand import Understood, understand_given
@@ -88,8 +87,6 @@ def read_case(
     keeps_derived: bool = False,
 ) -> ReadCase:
     """Read what a caller gave."""
-    if settings["redact"]:
-        refuse_recording()
     if given.get("transaction") is None and given.get("decision_id") is None:
         raise InvalidTransaction(
             "a transaction is text or a mapping of fields; found nothing, and nothing that "

@@ -9,6 +9,7 @@ from typing import Final
 
 from acegraph.state.errors import InvalidSettings
 
+_RECORDING: Final = "set_llm_cache of LangChain keeps answers; LanguageModel(model, secret=TEXT)"
 VARIABLES: Final[Mapping[str, str]] = {
     "ACE_REDACT": "train --as NAME=hidden, or `stored` of a field in task.json",
     "ACE_RATES": "convert amounts before they come: no currency is converted here",
@@ -17,8 +18,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "ACE_DEADLINE": "ACE_TIMEOUT is the seconds for one question, with all attempts",
     "ACE_MATURE_DAYS": "acegraph policy mature_days=no_chargeback=90 keeps them",
     "ACE_METHOD": "a server that refuses a form is asked in plain JSON from then on",
-    "ACE_RECORD": "ACE_RECORDING=FILE answers from the file, and adds what it does not hold",
-    "ACE_REPLAY": "ACE_RECORDING=FILE answers from the file; without a key it asks nobody",
+    **dict.fromkeys(("ACE_RECORD", "ACE_RECORDING", "ACE_REPLAY"), _RECORDING),
     "ACE_WEBHOOK": "acegraph monitor exits with 1 and prints JSON, which cron can send anywhere",
     "ACE_SERVICE": "acegraph serve tells its processes what its options say",
     "ACE_USERS": "acegraph users NAME --role analyst: users are kept in the playbook",
@@ -129,9 +129,9 @@ NAMES: Final[Mapping[str, str]] = {
     "PairedTest": "paired_difference in acegraph.graph.metrics.paired",
     "as_expression": "acegraph.nodes.rules.sql (to_sql)",
     "mcnemar": "paired_difference in acegraph.graph.metrics.paired",
-    "recording": "the variable ACE_RECORDING",
+    "recording": _RECORDING,
     "reembed": "playbook.forget_vectors(MODEL)",
-    "replaying": "the variable ACE_RECORDING",
+    "replaying": _RECORDING,
 }
 """Public names that nothing defines any more, by what does it now."""
 

@@ -34,7 +34,6 @@ def model_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open
         monkeypatch.setenv("OPENAI_API_KEY", "no-key-of-anybody")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        monkeypatch.setenv("ACE_RECORDING", "")  # which a block of the page sets
         for role, name in MODELS.items():
             monkeypatch.setenv(f"ACE_{role}_MODEL", name)
         server.on("DecisionForm", filled(**APPROVAL))

@@ -36,8 +36,6 @@ SETTINGS: Final = """\
 # ACE_TIMEOUT=120
 # Per million tokens sent and received; or the name of a JSON file:
 # ACE_PRICES='{"gpt-4o-mini": [0.15, 0.6]}'
-# Answer from a file, and add what it does not hold; without a key nobody is asked:
-# ACE_RECORDING=run.jsonl
 # Where the playbook lives, for the command line and for LangGraph Studio:
 # ACE_PLAYBOOK_URL=sqlite:///ace.db
 # A key for pseudonyms in place of values that are not stored (`stored` of a field of the task):

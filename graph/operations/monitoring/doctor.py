@@ -66,9 +66,9 @@ def model_findings(
             findings.append(Finding(role, "ok", f"embedded, needs no server ({why})"))
         elif server.key is None:
             findings.append(Finding(role, "problem", f"{name} ({why}) needs OPENAI_API_KEY"))
-        else:  # a recording does not hold the doctor's questions
-            findings.append(_check_model(role, name, why, ask and server.can_be_asked))
-    if server.can_be_asked and not any(names.values()):
+        else:
+            findings.append(_check_model(role, name, why, ask))
+    if server.key and not any(names.values()):
         text = "nothing is asked: a key is set, but no model is named (ACE_AGENT_MODEL and others)"
         findings[0] = Finding("server", "ok", text)
     if unpriced := sorted({name for name in names.values() if name} - prices.by_model.keys()):
@@ -86,11 +86,7 @@ def model_findings(
 def _check_server(server: providers.Server) -> Finding:
     if server.key is None:
         return Finding("server", "ok", "none: OPENAI_API_KEY is not set, everything is embedded")
-    if not server.can_be_asked:
-        recording = f"answers come from the recording {server.recording}, nothing is asked now"
-        return Finding("server", "ok", f"none: {recording}")
-    recorded = f"; answers are recorded in {server.recording}" if server.recording else ""
-    return Finding("server", "ok", f"{server.address}, a key is set{recorded}")
+    return Finding("server", "ok", f"{server.address}, a key is set")
 
 
 def _chosen_model(role: Role, context: AceContext) -> tuple[str | None, str]:
@@ -104,14 +100,14 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
     what = f"{name} ({why})"
     try:
         if role == "embedding":
-            embedding = named.embedding_model(name)  # its recording may not be writable
+            embedding = named.embedding_model(name)
             return Finding(role, "ok", f"{what}, {_dimensions(embedding) if ask else 'not asked'}")
         model = named.resolve_model(role, None, name)
         assert model is not None
         what += f" by {model.method}"
         notes, told = _greeted(model) if ask else ("", "not asked")
         return Finding(role, "warning" if notes else "ok", f"{what}, {notes or told}")
-    except (ModelError, InvalidSettings, OSError) as error:  # a recording may not be writable
+    except (ModelError, InvalidSettings) as error:
         return Finding(role, "problem", f"{what}: {error}")
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import typer
 from command_line import from_json, run
-from model_samples import MODELS
 from project_paths import ROOMS, ROOT
 from typer.testing import CliRunner
 
@@ -355,17 +354,6 @@ def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_p
     run(tmp_path, "playbook", "purge", "--source", name)
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as playbook:
         assert {bullet.status for bullet in playbook} == {"retired"}
-
-
-def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
-    record = str(tmp_path / "nowhere" / "run.jsonl")
-    env = {"OPENAI_API_KEY": "canary-of-the-doctor", "ACE_RECORDING": record}
-    env |= {f"ACE_{role}_MODEL": name for role, name in MODELS.items()}
-    findings = from_json(run(tmp_path, "doctor", "--no-calls", "--json", code=1, **env))
-    problems = [finding for finding in findings if finding["level"] == "problem"]
-    assert [p["name"] for p in problems] == ["agent", "judge", "reflector", "embedding"]
-    assert all(f"No such file or directory: '{record}'" in p["text"] for p in problems)
-    assert "canary" not in str(findings)
 
 
 def test_every_setting_that_the_code_names_is_in_the_example() -> None:

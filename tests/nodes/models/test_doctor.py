@@ -62,23 +62,7 @@ def test_what_is_secret_in_the_address_of_a_server_is_not_told(
     assert "hush" not in str(found)
 
 
-def test_a_recording_without_a_key_is_told_and_not_asked(
-    no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "run.jsonl").touch()
-    monkeypatch.setenv("ACE_RECORDING", str(tmp_path / "run.jsonl"))
-    for role, name in MODELS.items():
-        monkeypatch.setenv(f"ACE_{role}_MODEL", name)
-    found = _by_name(model_findings())
-    assert found["server"].text.endswith("run.jsonl, nothing is asked now")
-    for name in ("agent", "judge", "reflector", "embedding"):
-        assert (found[name].level, "not asked" in found[name].text) == ("ok", True)
-
-
-def test_neither_a_key_nor_a_recording_is_a_problem(
-    no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACE_RECORDING", str(tmp_path / "none.jsonl"))
+def test_a_missing_key_is_a_problem(no_key: None, monkeypatch: pytest.MonkeyPatch) -> None:
     for role, name in MODELS.items():
         monkeypatch.setenv(f"ACE_{role}_MODEL", name)
     found = _by_name(model_findings())

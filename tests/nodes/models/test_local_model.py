@@ -46,13 +46,7 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(autouse=True)
-def local_model(
-    address: str, no_key: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    # A recording begun by hand: its secret is known, so that the prompts are the same every time.
-    recording = tmp_path / "run.jsonl"
-    recording.write_text('{"format": "acegraph answers 1", "secret": "no secret"}\n')
-    monkeypatch.setenv("ACE_RECORDING", str(recording))
+def local_model(address: str, no_key: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

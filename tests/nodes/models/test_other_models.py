@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
@@ -23,6 +25,7 @@ from openai_server import (
 )
 
 from acegraph.graph import create_ace_graph
+from acegraph.nodes import SimpleFraudAgent
 from acegraph.state import BulletPlaybook
 
 
@@ -152,3 +155,14 @@ def test_clients_of_ones_own_can_be_given_to_the_graph(
     assert found["verdict"] == "right"
     assert [r.body["model"] for r in server.requests] == ["own-vectors", "own-model"]
     assert {r.headers["authorization"] for r in server.requests} == {"Bearer own-key"}
+
+
+def test_langchains_cache_answers_what_was_asked(server: OpenAIServer) -> None:
+    server.on_all(filled(**DENIAL))
+    set_llm_cache(InMemoryCache())
+    try:
+        for amount in (1, 2, 1):
+            assert SimpleFraudAgent().decide({"amount": amount}).decision == "DECLINE"
+    finally:
+        set_llm_cache(None)
+    assert len(server.chats) == 2
