@@ -74,15 +74,10 @@ class Columns:
         return words
 
     def read(self, *files: Path) -> "list[Dataset]":
-        """The labelled rows of files, with how they were read; shows the progress.
+        """The labelled rows of files, with how they were read."""
+        from acegraph.graph.data.files import read_dataset
 
-        Derived fields of a file also come from the files before it.
-        """
-        from acegraph.graph.data.files import EarlierRows, read_dataset
-
-        earlier, layout = EarlierRows(), self.layout
-        with progress_bar() as progress:
-            return [read_dataset(file, layout, progress(None), earlier) for file in files]
+        return [read_dataset(file, self.layout) for file in files]
 
     def load(self, file: Path) -> "list[Item]":
         """The labelled rows of a file as it is; what a person should know is reported."""
@@ -115,7 +110,7 @@ def _without_leaks(datasets: "list[Dataset]") -> "list[Dataset]":
         warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
     for name, why in leaks.items():
         warn(f"{name} left out: {why}; --as {shlex.quote(name)}=KIND uses it")
-    return [dataset.without(leaks.keys()) for dataset in datasets]
+    return [dataset.without(leaks) for dataset in datasets] if leaks else datasets
 
 
 def _reported(file: Path, dataset: "Dataset") -> "Dataset":

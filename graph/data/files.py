@@ -14,14 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from acegraph.graph.data.forms import Forms
-from acegraph.graph.data.labels import (
-    a_label,
-    guess_column,
-    need,
-    read_label,
-    taken_for_honest,
-)
-from acegraph.graph.data.rows import Progress, ReadRows, read_rows, ticking
+from acegraph.graph.data.labels import a_label, guess_column, need, read_label
+from acegraph.graph.data.rows import ReadRows, read_rows
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all
@@ -29,7 +23,6 @@ from acegraph.state import DECLINE, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
-from acegraph.state.values.decision import Sighting
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar, is_derived
 from acegraph.state.values.verdict import Verdict
@@ -83,24 +76,16 @@ class FileLayout:
 _GUESSED: Final = FileLayout()
 
 
-class EarlierRows:
-    """Derives fields for the rows of files: each row sees the rows before it in time, also those of
-    the files before, and no label.
+def with_derived(
+    rows: Sequence[dict[str, Scalar]], columns: Mapping[str, str]
+) -> list[dict[str, Scalar]]:
+    """The rows with derived fields: each row sees the rows before it in time, and no label.
+
+    `columns` are the fields that they come from, by what they hold; a field that a row has already
+    stays as it is.
     """
-
-    def __init__(self) -> None:
-        self._seen: list[Sighting | None] = []
-
-    def derive(self, rows: Sequence[dict[str, Scalar]], columns: Mapping[str, str]) -> None:
-        """Add the derived fields to the rows; a field that a row has already stays as it is.
-
-        `columns` are the fields that they come from, by what they hold.
-        """
-        sightings = [sighting_of(row, columns) for row in rows]
-        derived = derive_all([*self._seen, *sightings])[len(self._seen) :]
-        self._seen += sightings
-        for row, fields in zip(rows, derived, strict=True):
-            row |= {name: value for name, value in fields.items() if name not in row}
+    derived = derive_all([sighting_of(row, columns) for row in rows])
+    return [row | fields | row for row, fields in zip(rows, derived, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -116,11 +101,11 @@ class Dataset:
     """What the columns were taken for; empty for texts."""
     task: Task | None
     """The task that these columns make; None for texts."""
-    forms: Forms
-    """How the columns are written."""
     notes: list[str]
     """What a person should know of the reading, in sentences."""
-    declared: Mapping[str, str] = field(default_factory=dict)
+    file: Path
+    read: ReadRows
+    layout: FileLayout
 
     @property
     def time(self) -> str | None:
@@ -133,30 +118,11 @@ class Dataset:
         """Whether a field is known as the amount."""
         return bool(self.task and self.task.of_role("amount"))
 
-    def without(self, names: Collection[str]) -> Dataset:
-        """The same rows without these fields; rows that are equal then are numbered as copies."""
-        if not names:
-            return self
-        task = self.task and self.task.without(names)
-        derived = {one.name for one in self.task.derived} if self.task else set()
-        gone = {*names, *derived} - {one.name for one in task.derived} if task else {*names}
-        columns = task.sighting_columns if task else {}
-        items, copies = [], Counter[str]()
-        for item in self.items:
-            given = item["query"]
-            if isinstance(given, Mapping):
-                left = {name: value for name, value in given.items() if name not in gone}
-                if not any(value is not None for value in left.values()):
-                    raise InvalidDataset(
-                        f"nothing to learn from is left without {', '.join(names)}"
-                    )
-                item = {**item, "query": left}
-                item.pop("sighting_columns", None)
-                if columns:
-                    item["sighting_columns"] = columns
-            items.append(_numbered(item, copies))
-        guesses = [one for one in self.guesses if one.field.name not in names]
-        return replace(self, items=items, guesses=guesses, task=task)
+    def without(self, names: Iterable[str]) -> Dataset:
+        """The same rows, understood again without these columns."""
+        ignored = {**self.layout.declared, **dict.fromkeys(names, "ignored")}
+        found = understand_rows(self.file, self.read, replace(self.layout, declared=ignored))
+        return replace(found, unlabelled=self.unlabelled)
 
 
 def load_dataset(
@@ -179,52 +145,43 @@ def load_dataset(
     return read_dataset(path, FileLayout(query, answer, positive, ids, declared or {}, task)).items
 
 
-def read_dataset(
-    path: str | Path,
-    layout: FileLayout = _GUESSED,
-    progress: Progress | None = None,
-    earlier: EarlierRows | None = None,
-) -> Dataset:
-    """Read a labelled set, and say how it was read; fields are derived from `earlier` rows, too."""
-    read = read_rows(Path(path), layout.answer, layout.forms, progress)
-    return understand_rows(Path(path), read, layout, progress, earlier)
+def read_dataset(path: str | Path, layout: FileLayout = _GUESSED) -> Dataset:
+    """Read a labelled set, and say how it was read."""
+    read = read_rows(Path(path), layout.answer, layout.forms)
+    return understand_rows(Path(path), read, layout)
 
 
-def understand_rows(
-    file: Path,
-    read: ReadRows,
-    layout: FileLayout,
-    progress: Progress | None = None,
-    earlier: EarlierRows | None = None,
-) -> Dataset:
+def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
     """The rows of a file as a labelled set."""
-    rows, notes = read.rows, [*read.notes]
+    rows = read.rows
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
     names = list(dict.fromkeys(name for row in rows for name in row))
     check_names(file, names, layout)
-    guesses = [] if layout.query else _with_units(guesses_of(rows, layout), read.forms)
-    query = layout.query or _prose_column(rows, guesses)
-    task = layout.task or (None if query else guess_task(file.stem, guesses))
-    if task and not layout.task:
-        task = replace(task, forms=dict(read.forms.by_column))
-    derived = task.sighting_columns if task and not query else {}
+    guesses: list[Guess] = []
+    task = None
+    if layout.query is None:
+        guesses = _with_units(guesses_of(rows, layout), read.forms)
+        task = (layout.task or guess_task(file.stem, guesses)).without(layout.left_out)
+        if not layout.task:
+            task = replace(task, forms=dict(read.forms.by_column))
+    derived = task.sighting_columns if task else {}
     if derived:
-        (earlier or EarlierRows()).derive(rows, derived)
+        rows = with_derived(rows, derived)
     time = task.of_role("time") if task else None
-    items, labels = _items(file, rows, layout, query, time.name if time else None, progress)
+    items, labels = _items(file, rows, layout, time.name if time else None)
     for item in items if derived else ():
         item["sighting_columns"] = derived
-    said = [_ids_that_come_again(items), taken_for_honest(labels, layout.positive)]
     return Dataset(
         items=items,
         unlabelled=len(rows) - len(items),
         labels=labels,
-        guesses=guesses if query is None else [],
+        guesses=guesses,
         task=task,
-        forms=read.forms,
-        notes=[*notes, *(f"{file}: {note}" for note in said if note)],
-        declared=layout.declared,
+        notes=read.notes,
+        file=file,
+        read=read,
+        layout=layout,
     )
 
 
@@ -261,17 +218,15 @@ def _items(
     file: Path,
     rows: Sequence[Mapping[str, object]],
     layout: FileLayout,
-    query: str | None,
     time: str | None,
-    progress: Progress | None,
 ) -> tuple[list[Item], dict[str, tuple[Verdict, int]]]:
     """The labelled rows as items, and what each label was taken for."""
-    answer, ids = layout.answer, layout.ids
+    query, answer, ids = layout.query, layout.answer, layout.ids
     hidden = {*layout.left_out, answer, ids}  # an id names a row, and says nothing about it
     items: list[Item] = []
     copies: Counter[str] = Counter()
     labels: dict[str, tuple[Verdict, int]] = {}
-    for number, row in enumerate(ticking(rows, "checking", len(rows), progress), start=1):
+    for number, row in enumerate(rows, start=1):
         where = f"{file}: row {number}"
         word = row.get(answer)
         label = read_label(word, layout.positive, answer, where)
@@ -329,17 +284,11 @@ def _item(given: object, answer: Verdict, row_id: object, place: str, copies: Co
     """A row under its id; without one under its place, and numbered among its copies."""
     transaction = Transaction.of(given)
     query = given if isinstance(given, str | dict) else transaction.fields or transaction.text
-    item: Item = {"query": query, "answer": answer, "id": place if row_id is None else str(row_id)}
-    return _numbered({**item, "copy": 0}, copies) if row_id is None else item
-
-
-def _numbered(item: Item, copies: Counter[str]) -> Item:
-    """A row without an id with its number among the rows of the same content."""
-    if "copy" not in item:
-        return item
-    digest = transaction_of(item).digest()
+    if row_id is not None:
+        return {"query": query, "answer": answer, "id": str(row_id)}
+    digest = transaction.digest()
     copies[digest] += 1
-    return {**item, "copy": copies[digest]}
+    return {"query": query, "answer": answer, "id": place, "copy": copies[digest]}
 
 
 def time_of(value: object) -> str | None:
@@ -350,29 +299,6 @@ def time_of(value: object) -> str | None:
         return datetime.fromisoformat(value if isinstance(value, str) else "").isoformat()
     except (ValueError, OverflowError):
         return None
-
-
-def _ids_that_come_again(items: Sequence[Item]) -> str:
-    """A note on ids that several rows have; empty if each has its own."""
-    labels: dict[str, list[Verdict]] = {}
-    for item in items:
-        if "copy" not in item:  # then it came with an id
-            labels.setdefault(item["id"], []).append(item["answer"])
-    again = [given for given in labels.values() if len(given) > 1]
-    if not again:
-        return ""
-    two_labels = sum(len(set(given)) > 1 for given in again)
-    both = f", {two_labels:,} of them with both labels" if two_labels else ""
-    return f"at least {len(again):,} ids come more than once{both}: give each payment one row"
-
-
-def _prose_column(rows: Sequence[Mapping[str, object]], guesses: Sequence[Guess]) -> str | None:
-    """The one column of sentences, if all other columns only name the rows."""
-    prose = [one.field.name for one in guesses if one.field.kind == "text"]
-    others = (one.field for one in guesses if one.field.name not in prose)
-    if len(prose) != 1 or not all(one.role == "id" for one in others):
-        return None
-    return prose[0] if any(row.get(prose[0]) for row in rows) else None
 
 
 def check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:

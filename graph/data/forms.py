@@ -7,7 +7,7 @@ written like today's. This is the one lenient reader; what it cannot settle it s
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Final
 
 from acegraph.state.task.form import PLAIN, Form, in_iso, without_unit
@@ -70,29 +70,22 @@ def _dates(
     columns: Mapping[str, Sequence[str]], is_continental: bool
 ) -> tuple[dict[str, str], list[str]]:
     """The formats of the columns of dates, and what no value settles."""
-    found = {name: _formats(texts) for name, texts in columns.items()}
-    settled = [formats[0] for formats in found.values() if len(formats) == 1]
-    votes = [_is_day_first(one) for one in settled if _is_day_first(one) is not None]
     dates, notes = {}, []
-    for name, formats in found.items():
-        if len(formats) < 2:
-            if formats:
-                dates[name] = formats[0]
-            continue
-        day_first = _told_by_order(columns[name], formats)
-        if day_first is None and len(set(votes)) == 1:
-            day_first = votes[0]
-        if day_first is None:
-            day_first = is_continental
-            first = "day" if day_first else "month"
+    for name, texts in columns.items():
+        formats = _formats(texts)
+        if len(formats) > 1:
+            first = "day" if is_continental else "month"
             notes.append(f"{name}: the {first} is taken to stand first, which no value settles")
-        dates[name] = next(one for one in formats if _is_day_first(one) == day_first)
+            formats = [one for one in formats if _is_day_first(one) == is_continental]
+        if formats:
+            dates[name] = formats[0]
     return dates, notes
 
 
 def _formats(texts: Sequence[str]) -> list[str]:
     """The formats in which nearly all texts are dates: none, one, or two of another order."""
-    some = list(islice(dict.fromkeys(texts), _LOOKED_AT))
+    days = list({text[: len("31.01.2026")]: text for text in texts}.values())
+    some = days[:: len(days) // _LOOKED_AT + 1]  # of the whole file: its days go on
     if not some or not all(map(_LIKE_A_DATE.search, some[:5])) or _is_iso(some[0]):
         return []
     counts: dict[str, int] = {}
@@ -113,18 +106,6 @@ def _is_day_first(date: str) -> bool | None:
     if date.startswith(_DAY_FIRST):
         return True
     return False if date.startswith(_MONTH_FIRST) else None
-
-
-def _told_by_order(texts: Iterable[str], formats: Sequence[str]) -> bool | None:
-    """Whether the rows are in the order of time with the day, or with the month, first."""
-    in_order = {}
-    for one in formats:
-        moments = [iso for text in islice(texts, 20 * _LOOKED_AT) if (iso := in_iso(text, one))]
-        pairs = list(pairwise(moments))
-        rises, falls = all(a <= b for a, b in pairs), all(a >= b for a, b in pairs)
-        in_order[_is_day_first(one)] = len(set(moments)) > 2 and (rises or falls)
-    told = [day_first for day_first, is_ordered in in_order.items() if is_ordered]
-    return told[0] if len(told) == 1 else None
 
 
 def _is_iso(text: str) -> bool:

@@ -50,15 +50,6 @@ def is_empty(value: object) -> bool:
     return value is None or value == "" or value != value  # NaN is not even itself
 
 
-def taken_for_honest(labels: Mapping[str, tuple[Verdict, int]], positive: object) -> str:
-    """A note on the labels beside the one for fraud, if they are several; else empty."""
-    honest = [f"{word} ({count:,})" for word, (label, count) in labels.items() if label == APPROVE]
-    if positive is None or len(honest) < 2:
-        return ""
-    some = ", ".join(honest[:6]) + ", ..." * (len(honest) > 6)
-    return f"all labels but {positive!r} are taken for honest: {some}"
-
-
 def guess_column(name: str, names: Sequence[str]) -> str | None:
     """The column that was probably meant: one of almost that name.
 

@@ -57,7 +57,7 @@ def find_leaks(dataset: Dataset) -> dict[str, str]:
     leaks = {}
     for name in names:
         # Derived fields come from earlier payments only.
-        if name in dataset.declared or name == dataset.time or is_derived(name):
+        if name in dataset.layout.declared or name == dataset.time or is_derived(name):
             continue
         # What is nested in JSON is not looked at.
         values = [v if isinstance(v := row.get(name), str | int | float) else None for row in rows]

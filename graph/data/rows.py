@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar, cast
+from typing import cast
 
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
 from acegraph.graph.data.forms import Forms, columns_of, find_forms
@@ -14,20 +14,8 @@ from acegraph.state.errors import InvalidDataset
 from acegraph.state.task.form import label_cell
 from acegraph.state.values.transaction import Scalar, each_name_once
 
-_ROWS_A_TICK: Final = 2_000
-T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Called with what is under way, how much of it is done, and how much there is."""
-
-
-def ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None) -> Iterator[T]:
-    """The rows, with word of how many are done."""
-    for number, row in enumerate(rows, start=1):
-        if progress and number % _ROWS_A_TICK == 0:
-            progress(what, number, total)
-        yield row
-    if progress:
-        progress(what, total, total)
 
 
 @dataclass(frozen=True)
@@ -39,9 +27,7 @@ class ReadRows:
     forms: Forms = field(default_factory=lambda: Forms({}))
 
 
-def read_rows(
-    file: Path, answer: str, forms: Forms | None = None, progress: Progress | None = None
-) -> ReadRows:
+def read_rows(file: Path, answer: str, forms: Forms | None = None) -> ReadRows:
     """The rows of a file; `answer` is the column of labels, `forms` are known from another file."""
     text, encoding = read_encoded(file)
     notes = []
@@ -50,7 +36,7 @@ def read_rows(
     name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
     if name.suffix.lower() in (".csv", ".tsv"):
         _, lines = read_sheet(file, text)
-        cells = [row for _, row in ticking(lines, "reading", text.count("\n"), progress)]
+        cells = [row for _, row in lines]
         is_continental = find_delimiter(text) == ";"
         forms = forms or forms_of(cells, answer, is_continental=is_continental)
         return ReadRows(read_cells(cells, answer, forms), [*notes, *forms.notes], forms)

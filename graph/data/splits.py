@@ -11,12 +11,11 @@ from typing import cast
 
 import numpy as np
 
+from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item
-from acegraph.state import APPROVE, DECLINE, InvalidDataset, Transaction
+from acegraph.state import APPROVE, DECLINE, InvalidDataset
 from acegraph.state.task.task import Task
-from acegraph.state.values.notation import written
 from acegraph.state.values.times import as_utc
-from acegraph.state.values.transaction import Scalar, is_derived
 
 
 @dataclass(frozen=True)
@@ -33,11 +32,14 @@ class Split:
     """What the rows are, where their file told."""
 
     def without_duplicates(self) -> "Split":
-        """The split without test rows that repeat a training row in every field but row numbers.
+        """The split without test rows that repeat a training row in every field but ids.
 
         If that would leave out more than half, the fields cannot tell cases apart, and all stay.
         """
-        keys = _keys([*self.train, *self.test])
+        items = [*self.train, *self.test]
+        task = self.task or task_of(items)
+        names = [one.name for one in task.fields if one.role not in ("id", "ignored")]
+        keys = [tuple(map(row.get, names)) for row in fields_of(items, task)]
         trained, tested = set(keys[: len(self.train)]), keys[len(self.train) :]
         kept = [i for i, key in zip(self.test, tested, strict=True) if key not in trained]
         copies = len(self.test) - len(kept)
@@ -130,26 +132,3 @@ def _sizes(items: Sequence[Item], train: int | None, test: int | None) -> tuple[
             f"{frauds} of them fraud: choose --train and --test to fit"
         )
     return train, test
-
-
-def _keys(items: Sequence[Item]) -> list[tuple[object, ...]]:
-    """What makes two rows the same: the text, or all fields except those that number the rows."""
-    transactions = [Transaction.of(item["query"]) for item in items]
-    rows = [t.fields or {"text": t.text} for t in transactions]
-    names = [
-        name
-        for name in dict.fromkeys(name for row in rows for name in row)
-        if name == "text"
-        or not (is_derived(name) or _numbers_rows([row.get(name) for row in rows]))
-    ]
-    return [tuple(written(row.get(name)) for name in names) for row in rows]
-
-
-def _numbers_rows(values: Sequence[Scalar]) -> bool:
-    """Whether a field only names its row: a different word in each, or consecutive numbers."""
-    if len(set(map(str, values))) < len(values):
-        return False
-    numbers = [v for v in values if isinstance(v, int | float) and float(v).is_integer()]
-    if len(numbers) == len(values):
-        return bool(np.median(np.diff(np.sort(numbers))) == 1)
-    return all(isinstance(value, str) for value in values)

@@ -24,6 +24,7 @@ from acegraph.graph.data.files import (
     check_names,
     understand_rows,
 )
+from acegraph.graph.data.labels import is_empty
 from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFiles
@@ -124,7 +125,10 @@ class LabelledTable:
 
     def _understood(self, rows: list[dict[str, object]], places: Sequence[int]) -> Dataset:
         """The rows of a table as the careful reader takes those of a file."""
-        layout = self.layout
+        layout = replace(self.layout, ids=self.layout.ids or "row")
+        for row, place in zip(rows, places, strict=True):  # without an id it is known by its place
+            if is_empty(row.get(str(layout.ids))):
+                row[str(layout.ids)] = f"row-{place + 1}"
         if self.files.is_cells:
             cells = [{name: str(cell or "") for name, cell in row.items()} for row in rows]
             forms = layout.forms or forms_of(
@@ -136,8 +140,4 @@ class LabelledTable:
             read = ReadRows(
                 [{n: plain_value(n, v) for n, v in row.items() if n not in out} for row in rows]
             )
-        dataset = understand_rows(self.files.files[0], read, layout)
-        for item, place in zip(dataset.items, places, strict=True):
-            if item.pop("copy", None):  # without an id a row is known by its place
-                item["id"] = f"row-{place + 1}"
-        return dataset
+        return understand_rows(self.files.files[0], read, layout)

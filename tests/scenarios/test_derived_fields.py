@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from postgres import Server
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.data.files import EarlierRows
+from acegraph.graph.data.files import with_derived
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import AceContext, BulletPlaybook, Case, InvalidTransaction, verify
 from acegraph.state.values.transaction import is_derived
@@ -68,8 +68,7 @@ def arrivals(draw: Any) -> list[Arrival]:
 
 def in_a_file(payments: list[dict[str, Any]]) -> dict[str, object]:
     """The derived fields of the last row of a file."""
-    rows, earlier = [dict(payment) for payment in payments], EarlierRows()
-    earlier.derive(rows, COLUMNS)
+    rows = with_derived(payments, COLUMNS)
     return {name: value for name, value in rows[-1].items() if is_derived(name)}
 
 
@@ -208,7 +207,7 @@ def test_what_the_labelled_payments_lack_too_is_no_doubt() -> None:
         paid(60 * i, customer_id="guest" if i % 2 else f"c{i % 8}", amount=20.0 if i % 3 else None)
         for i in range(48)
     ]
-    EarlierRows().derive(rows, CUSTOMERS)
+    rows = with_derived(rows, CUSTOMERS)
     playbook.remember([Case(f"h{i}", row, "APPROVE") for i, row in enumerate(rows)], NODE)
     for known in (paid(customer_id="guest"), paid(amount=None), paid(customer_id="new one")):
         assert decided(playbook, known)["decision"] == "APPROVE"

@@ -10,7 +10,7 @@ import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.graph.data.explain import explain_dataset
-from acegraph.graph.data.files import EarlierRows, FileLayout, Item, read_dataset
+from acegraph.graph.data.files import FileLayout, Item, read_dataset
 from acegraph.graph.data.leakage import find_leaks
 from acegraph.graph.data.splits import Split
 from acegraph.state import AceContext, InvalidDataset
@@ -72,18 +72,10 @@ def test_rows_without_a_label_were_payments_too(tmp_path: Path) -> None:
     rows = card_testing(200)
     gaps = [{**row, "is_fraud": "" if i % 2 else row["is_fraud"]} for i, row in enumerate(rows)]
     whole, half = (
-        derived(read_dataset(written(tmp_path / name, some), LAYOUT, earlier=EarlierRows()).items)
+        derived(read_dataset(written(tmp_path / name, some), LAYOUT).items)
         for name, some in (("a.csv", rows), ("b.csv", gaps))
     )
     assert half == whole[::2]
-
-
-def test_a_test_file_sees_the_training_file_and_not_the_other_way(tmp_path: Path) -> None:
-    rows, earlier = card_testing(300), EarlierRows()
-    files = written(tmp_path / "a.csv", rows[:200]), written(tmp_path / "b.csv", rows[200:])
-    parts = [derived(read_dataset(file, LAYOUT, earlier=earlier).items) for file in files]
-    whole = read_dataset(written(tmp_path / "c.csv", rows), LAYOUT, earlier=EarlierRows())
-    assert [*parts[0], *parts[1]] == derived(whole.items)
 
 
 def test_without_a_time_or_an_entity_nothing_is_derived(tmp_path: Path) -> None:
@@ -105,9 +97,7 @@ def test_a_row_that_is_no_payment_is_named_with_its_number(tmp_path: Path) -> No
 
 
 def test_a_column_that_is_left_out_takes_along_what_is_derived_from_it(tmp_path: Path) -> None:
-    dataset = read_dataset(
-        written(tmp_path / "a.csv", card_testing(99)), LAYOUT, earlier=EarlierRows()
-    )
+    dataset = read_dataset(written(tmp_path / "a.csv", card_testing(99)), LAYOUT)
     left = dataset.without({"amount"})
     assert {name for row in derived(left.items) for name in row} == {
         name for row in derived(dataset.items) for name in row if "amount" not in name
@@ -122,7 +112,7 @@ def test_a_column_that_is_left_out_takes_along_what_is_derived_from_it(tmp_path:
 
 def test_what_is_read_says_where_it_comes_from(tmp_path: Path) -> None:
     file = written(tmp_path / "a.csv", card_testing(600))
-    dataset = read_dataset(file, LAYOUT, earlier=EarlierRows())
+    dataset = read_dataset(file, LAYOUT)
     assert find_leaks(dataset) == {}  # nothing in it comes from later
     origins = {r.field: r.origin for r in explain_dataset(dataset, {}).read}
     assert origins["card.payments_last_hour"] == "derived from card_number and paid_at"

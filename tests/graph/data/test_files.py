@@ -87,18 +87,13 @@ def sentences(n: int) -> list[str]:
     return [f"A customer pays ${10 + i} at {i % 24}:00 from a known device" for i in range(n)]
 
 
-def test_a_column_of_sentences_beside_mere_names_is_the_transaction(tmp_path: Path) -> None:
-    rows = "\n".join(f'T{i},"{text}",{i % 2}' for i, text in enumerate(sentences(20)))
-    (tmp_path / "told.csv").write_text(f"case,description,fraud\n{rows}\n")
-    items = load_dataset(tmp_path / "told.csv", query=None, answer="fraud", positive=1)
-    assert [item["query"] for item in items] == sentences(20)
-
-
-def test_a_column_of_sentences_beside_fields_stays_one_of_them(tmp_path: Path) -> None:
+def test_a_column_of_sentences_is_a_field_unless_it_is_named_as_the_text(tmp_path: Path) -> None:
     rows = "\n".join(f'"{text}",{i % 5},{i % 2}' for i, text in enumerate(sentences(20)))
     (tmp_path / "fields.csv").write_text(f"description,amount,fraud\n{rows}\n")
     items = load_dataset(tmp_path / "fields.csv", query=None, answer="fraud", positive=1)
     assert set(items[0]["query"]) == {"description", "amount"}
+    items = load_dataset(tmp_path / "fields.csv", query="description", answer="fraud")
+    assert [item["query"] for item in items] == sentences(20)
 
 
 def test_rivals_with_nothing_to_go_by_are_no_error() -> None:

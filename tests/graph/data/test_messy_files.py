@@ -64,13 +64,14 @@ DATES = {
         dates("t", "2025-02-03 16:05:06+01", "2025-02-04 01:00:00+01"),
         "2025-02-03 16:05:06+01",
     ),
-    "another column settles it": (
-        "a,date,fraud\n14/02/2025,03/02/2025,1\n15/02/2025,04/02/2025,0\n",
-        "2025-02-03",
-    ),
-    "the order of the rows settles it": (
-        dates("date", "03/02/2025", "04/02/2025", "05/02/2025", "01/03/2025"),
-        "2025-02-03",
+    "a late row settles it": (
+        dates(
+            "date",
+            *["03/02/2025 10:00"] * 2,
+            *(f"04/02/2025 {i // 60:02}:{i % 60:02}" for i in range(1_200)),
+            "28/02/2025 10:00",
+        ),
+        "2025-02-03 10:00:00",
     ),
     "a semicolon suggests the day first": (
         dates("date", "03/02/2025", "01/02/2025", "04/02/2025", mark=";"),
@@ -121,7 +122,7 @@ def test_a_number_is_read_as_people_write_it(tmp_path: Path, written: str, numbe
 
 def test_the_unit_of_a_column_is_kept_with_its_field(tmp_path: Path) -> None:
     dataset = read(tmp_path, "a.csv", "sum;fraud\n1,50 EUR;1\n2,50 EUR;0\n")
-    assert dataset.forms.of("sum") == Form(",", "EUR")
+    assert dataset.read.forms.of("sum") == Form(",", "EUR")
     assert dataset.guesses[0].field.unit == "EUR"
 
 
@@ -242,23 +243,6 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path, name: st
     assert "\n" not in str(error.value)
 
 
-def test_labels_that_are_taken_for_honest_are_told_if_there_are_several(tmp_path: Path) -> None:
-    text = "amount,fraud\n1,ja\n2,nein\n3,offen\n4,nein\n"
-    dataset = read(tmp_path, "f.csv", text, positive="ja")
-    assert "all labels but 'ja' are taken for honest: nein (2), offen (1)" in dataset.notes[0]
-    assert read(tmp_path, "f.csv", text.replace("offen", "nein"), positive="ja").notes == []
-
-
-def test_ids_that_come_more_than_once_are_told(tmp_path: Path) -> None:
-    file = tmp_path / "f.csv"
-    file.write_text("id,amount,fraud\na,5,0\na,5,1\nb,6,0\nb,6,0\nc,7,0\n")
-    layout = FileLayout(query=None, answer="fraud")
-    (note,) = read_dataset(file, layout).notes
-    assert "at least 2 ids come more than once, 1 of them with both labels" in note
-    file.write_text("id,amount,fraud\na,5,0\nb,5,0\n")
-    assert read_dataset(file, layout).notes == []
-
-
 def test_rows_without_a_label_are_counted_and_left_out(tmp_path: Path) -> None:
     dataset = read(tmp_path, "f.csv", "amount,fraud\n1,0\n2,\n3,1\n4,n/a\n")
     assert [item["query"] for item in dataset.items] == [{"amount": 1}, {"amount": 3}]
@@ -288,11 +272,3 @@ def test_beside_the_text_nothing_else_is_read(tmp_path: Path) -> None:
 def test_the_continental_file_of_a_bank(tmp_path: Path) -> None:
     dataset = read(tmp_path, "f.csv", GROSS.encode("cp1252"))
     assert dataset.items[0]["query"] == {"Straße": "München", "Betrag": 1234.5}
-
-
-def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
-    file, told = tmp_path / "f.csv", []
-    file.write_text("amount,fraud\n" + "7,1\n" * 4500)
-    read_dataset(file, LAYOUT, lambda *words: told.append(words))
-    assert told[0] == ("reading", 2000, 4501)
-    assert told[-2:] == [("checking", 4000, 4500), ("checking", 4500, 4500)]

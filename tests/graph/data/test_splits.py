@@ -15,6 +15,8 @@ from acegraph.graph.data.splits import (
 )
 from acegraph.graph.experiments.experiment import run_experiment
 from acegraph.state import AceError, InvalidDataset
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 
 
 def items(n: int, **extra: object) -> list[dict[str, object]]:
@@ -40,7 +42,9 @@ def test_no_row_is_in_both_parts_and_both_have_the_share_of_fraud() -> None:
 def test_copies_of_training_rows_are_not_tested_on() -> None:
     rows = items(40)
     copies = [{**row, "query": {**row["query"], "row": 900 + i}} for i, row in enumerate(rows[:5])]  # type: ignore[dict-item]
-    found = Split(rows[:30], [*rows[30:], *copies]).without_duplicates()
+    fields = (Field("row", "category", role="id"), Field("x", "number"), Field("at", "time"))
+    task = Task("t", fields)
+    found = Split(rows[:30], [*rows[30:], *copies], task=task).without_duplicates()
     assert found.duplicates == 5
     assert found.test == rows[30:]
 
