@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeVar
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    create_model,
+)
 
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid
 from acegraph.state.run.model_forms import ConditionForm, DecisionForm, Form, Share
@@ -43,73 +51,74 @@ def has_duplicate_keys(text: str | bytes) -> bool:
     return False
 
 
+def _with_each_key_once(text: str) -> str:
+    if has_duplicate_keys(text):
+        raise ValueError("a key comes twice")
+    return text
+
+
+class _Function(BaseModel):
+    arguments: Annotated[str, AfterValidator(_with_each_key_once)]
+
+
+class _Call(BaseModel):
+    function: _Function | None = None
+
+
+class _Message(BaseModel):
+    role: Literal["assistant"]
+    content: str | Annotated[list[object], Field(max_length=_MOST_PARTS)] | None = None
+    tool_calls: Annotated[list[_Call], Field(max_length=_MOST_PARTS)] | None = None
+
+
+class _Choice(BaseModel):
+    finish_reason: str
+    message: _Message
+
+
+class _Completion(BaseModel):
+    """The answer of a chat: one choice, which says that it is finished."""
+
+    choices: list[_Choice] = Field(min_length=1, max_length=1)
+
+
+class _Vector(BaseModel):
+    index: int = 0
+    embedding: str | list[float]
+    """Numbers, or those packed into base64."""
+
+
+class _Vectors(BaseModel):
+    """The answer to some texts; LangChain relies on the order of the vectors."""
+
+    data: list[_Vector]
+
+
 def check_answer(
-    name: str,
-    status: int,
-    question: Mapping[str, object],
-    answer: Mapping[str, object],
-    received: bytes,
+    name: str, question: Mapping[str, object], answer: Mapping[str, object], received: bytes
 ) -> None:
     """Raise `ModelAnswerInvalid` unless this is the one answer to the question."""
-    fault = ""
-    if status != 200:
-        fault = f"the answer has HTTP status {status}, not 200"
-    elif has_duplicate_keys(received):
-        fault = "the answer has a key twice"
-    elif not answer or answer.get("error"):
-        fault = "the answer is outside the protocol"
-    elif "messages" in question:
-        fault = _fault_of_completion(answer)
-    elif "input" in question:
-        fault = _fault_of_vectors(question["input"], answer)
-    if fault:
-        raise ModelAnswerInvalid(f"{name}: {fault}")
+    form = _Completion if "messages" in question else _Vectors if "input" in question else None
+    try:
+        read = form.model_validate(answer, strict=True) if form else None
+    except ValidationError as error:
+        raise ModelAnswerInvalid(
+            f"{name}: outside the protocol: {first_complaint(error)}"
+        ) from None
+    if answer.get("error") or has_duplicate_keys(received):
+        raise ModelAnswerInvalid(f"{name}: an error beside the answer, or a key twice")
+    if isinstance(read, _Vectors):
+        texts = question["input"]
+        wanted = len(texts) if isinstance(texts, list) else 1
+        if [vector.index for vector in read.data] != list(range(wanted)):
+            raise ModelAnswerInvalid(f"{name}: the vectors are not numbered in order")
 
 
-def _fault_of_completion(answer: Mapping[str, object]) -> str:
-    """What is wrong with the answer of a chat, in words; empty if nothing is."""
-    choices = answer.get("choices")
-    if not isinstance(choices, list) or len(choices) != 1:
-        return "the answer is not one choice"
-    choice = as_mapping(choices[0])
-    message = as_mapping(choice.get("message"))
-    if message.get("role") != "assistant":
-        return "the answer is not a message of the assistant"
-    if not isinstance(choice.get("finish_reason"), str):
-        return "the answer does not say that it is finished"
-    calls, content = message.get("tool_calls") or [], message.get("content") or ""
-    if not isinstance(content, str | list) or not isinstance(calls, list):
-        return "the answer is outside the protocol"
-    if max(len(calls), len(content) if isinstance(content, list) else 0) > _MOST_PARTS:
-        return "the answer is outside the protocol"
-    for call in calls:
-        arguments = as_mapping(as_mapping(call).get("function")).get("arguments")
-        if isinstance(arguments, str) and has_duplicate_keys(arguments):
-            return "the answer has a key twice"
-    return ""
-
-
-def _fault_of_vectors(texts: object, answer: Mapping[str, object]) -> str:
-    """What is wrong with vectors, in words; LangChain relies on their order."""
-    data = answer.get("data")
-    expected = len(texts) if isinstance(texts, list) else 1
-    if not isinstance(data, list) or len(data) != expected:
-        found = f"{len(data)} vectors" if isinstance(data, list) else "no vectors"
-        return f"the answer has {found} for {expected} texts"
-    entries = [as_mapping(entry) for entry in data]
-    places = enumerate(entry.get("index") for entry in entries)
-    if expected > 1 and not all(type(found) is int and found == at for at, found in places):
-        return "the vectors are not numbered in order"
-    if not all(_is_vector(entry.get("embedding")) for entry in entries):
-        return "the answer has vectors that are not numbers"
-    return ""
-
-
-def _is_vector(value: object) -> bool:
-    """Whether a value may be a vector: numbers, or those packed into base64."""
-    if isinstance(value, list):
-        return all(type(x) is float or (type(x) is int and abs(x) < 2**63) for x in value)
-    return isinstance(value, str)
+def first_complaint(error: ValidationError) -> str:
+    """The first fault that was found in a form, with the field that has it."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 def as_mapping(value: object) -> dict[str, object]:

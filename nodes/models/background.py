@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Coroutine
 from functools import lru_cache
 from threading import Lock, Thread
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from acegraph.nodes.runtime.sync_async import Wait
 
@@ -29,7 +29,9 @@ def _loop_of(process: int) -> asyncio.AbstractEventLoop:
     return loop
 
 
-async def in_background(work: Callable[[], Coroutine[Any, Any, T]], end: float, wait: Wait) -> T:
+async def in_background(
+    work: Callable[[], Coroutine[object, None, T]], end: float, wait: Wait
+) -> T:
     """The result of some work in the common loop; it is given up at `end` (time.monotonic)."""
 
     async def limited() -> T:

@@ -6,7 +6,6 @@ What the answer must hold is decided by custom.py in the folder of each node.
 from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
-from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -16,7 +15,7 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import InvalidSettings
 from acegraph.state.errors import ModelAnswerInvalid, quoted
 
-Custom = Runnable[Any, Any] | Callable[[dict[str, Any]], Any]
+Custom = Runnable[dict[str, object], object] | Callable[[dict[str, object]], object]
 """A runnable, or a function with one mapping as its argument."""
 
 
@@ -31,7 +30,7 @@ class CustomCall:
             )
         self._target = target if isinstance(target, Runnable) else RunnableLambda(target)
 
-    async def __call__(self, value: dict[str, object], wait: Wait) -> Any:
+    async def __call__(self, value: dict[str, object], wait: Wait) -> object:
         """The answer to `value`; a message must be whole, another pydantic model is a mapping."""
         from acegraph.nodes.models.language_model import as_model_errors, check_that_it_answers
 

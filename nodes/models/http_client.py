@@ -52,33 +52,38 @@ class Client(openai.DefaultAsyncHttpxClient):
         question = _read_json(request.content)
         name = str(question.get("model", "unknown"))
         usage.begin_call(name)
-        response = await self._fetched(request, size_limit(question), options, name)
+        request.headers["accept-encoding"] = "identity"  # nothing grows when it is unpacked
+        # A redirection could lead anywhere, and as often as the server likes.
+        options |= {"stream": True, "follow_redirects": False}
+        streamed = await super().send(request, **options)
+        response = await _read_whole(streamed, request, size_limit(question), name)
         answer = _read_json(response.content)
         used = as_mapping(answer.get("usage"))
         usage.end_call(name, used.get("prompt_tokens"), used.get("completion_tokens"))
         if response.status_code >= 300:
             return _failed(response, answer, name)
-        check_answer(name, response.status_code, question, answer, response.content)
+        if response.status_code != 200:
+            status = response.status_code
+            raise ModelAnswerInvalid(f"{name}: the answer has HTTP status {status}, not 200")
+        check_answer(name, question, answer, response.content)
         headers = {"content-type": "application/json"}
         return httpx.Response(200, headers=headers, content=response.content, request=request)
 
-    async def _fetched(
-        self, request: httpx.Request, limit: int, options: Mapping[str, Any], name: str
-    ) -> httpx.Response:
-        request.headers["accept-encoding"] = "identity"  # nothing grows when it is unpacked
-        # A redirection could lead anywhere, and as often as the server likes.
-        options = {**options, "stream": True, "follow_redirects": False}
-        response = await super().send(request, **options)
-        body = bytearray()
-        async with aclosing(response):
-            if response.headers.get("content-encoding", "identity") != "identity":
-                raise ModelAnswerInvalid(f"{name}: the answer is packed, which was not asked for")
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > limit:
-                    raise ModelAnswerInvalid(f"{name}: the answer has more than {limit / 1e6:g} MB")
-        status, headers = response.status_code, response.headers
-        return httpx.Response(status, headers=headers, content=bytes(body), request=request)
+
+async def _read_whole(
+    response: httpx.Response, request: httpx.Request, limit: int, name: str
+) -> httpx.Response:
+    """The answer with all that was sent, which is not packed and not above the limit."""
+    body = bytearray()
+    async with aclosing(response):
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise ModelAnswerInvalid(f"{name}: the answer is packed, which was not asked for")
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > limit:
+                raise ModelAnswerInvalid(f"{name}: the answer has more than {limit / 1e6:g} MB")
+    status, headers = response.status_code, response.headers
+    return httpx.Response(status, headers=headers, content=bytes(body), request=request)
 
 
 def _failed(response: httpx.Response, answer: Mapping[str, object], name: str) -> httpx.Response:

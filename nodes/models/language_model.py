@@ -20,7 +20,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import ValidationError
 
-from acegraph.nodes.models.answers import has_duplicate_keys
+from acegraph.nodes.models.answers import first_complaint, has_duplicate_keys
 from acegraph.nodes.models.background import in_background
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.runtime.sync_async import Wait
@@ -326,13 +326,6 @@ def is_hopeless(reason: str) -> bool:
     (True, False)
     """
     return _HOPELESS.search(reason) is not None
-
-
-def first_complaint(error: ValidationError) -> str:
-    """The first fault that was found in a form, with the field that has it."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
 
 
 REPAIR: Final = "That cannot be used: {complaint}. Give the whole answer again, corrected."

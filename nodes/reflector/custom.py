@@ -5,6 +5,7 @@ from typing import Protocol
 
 from pydantic import ValidationError
 
+from acegraph.nodes.models.answers import first_complaint
 from acegraph.nodes.models.custom_calls import Custom, CustomCall
 from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.reflector.reflector import Judged, Reflector
@@ -89,6 +90,4 @@ def _read(answer: Mapping[str, object]) -> tuple[ReflectionForm, ConditionData |
         hint = 'wanted is a sentence, as "DECLINE when hour < 13", or its mapping'
         raise ModelAnswerInvalid(f"condition: {error}; {hint}") from error
     except ValidationError as error:
-        from acegraph.nodes.models.language_model import first_complaint
-
         raise ModelAnswerInvalid(first_complaint(error)) from error
