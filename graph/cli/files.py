@@ -63,16 +63,6 @@ class Columns:
             forms=Forms(task.forms) if task else None,
         )
 
-    @property
-    def words(self) -> list[str]:
-        """The options as they are typed, those that were given."""
-        words: list[str] = []
-        for name, value in vars(self).items():
-            values = value if isinstance(value, list) else [value] if value is not None else []
-            option = "--as" if name == "declared" else f"--{name}"
-            words += [word for one in values for word in (option, str(one))]
-        return words
-
     def read(self, *files: Path) -> "list[Dataset]":
         """The labelled rows of files, with how they were read."""
         from acegraph.graph.data.files import read_dataset

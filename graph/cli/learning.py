@@ -1,6 +1,5 @@
 """`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
-import shlex
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from acegraph.graph.cli.console import (
-    DEFAULT_URL,
     Model,
     ReportFile,
     announce_models,
     lasting,
     may_exist,
     playbook_url,
-    shown,
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
@@ -90,15 +87,13 @@ def train(
         report, bullets = _learned(taken, context, limits, online=online)
     said = _measured(report, is_stream=online)
     nothing = "" if report.bullets_active else _why_nothing(report, taken.dataset.unlabelled)
-    following = _next_commands(file, columns, taken.dataset, has_held_out=bool(report.held_out))
-    facts = {**_facts(taken, report), "warnings": warnings, "next": following}
+    facts = {**_facts(taken, report), "warnings": warnings}
     tell(
         facts,
         *bullets,
         *facts_in_lines({name: facts[name] for name in _TOLD}),
         *(said, *usage_in_words(), nothing),
         *(f"warning: {warning}" for warning in warnings),
-        *(f"next: {command}" for command in following),
     )
     if report.failed:
         raise typer.Exit(1)
@@ -235,22 +230,11 @@ def _why_none_is_declined(playbook: "BulletPlaybook", context: AceContext) -> st
     )
 
 
-def _next_commands(
-    file: Path, columns: Columns, dataset: "Dataset", *, has_held_out: bool
-) -> list[str]:
-    """Measure on rows that are held out, if none were; then decide."""
-    place = [] if playbook_url.get() == DEFAULT_URL else ["--playbook", shown()]
-    in_time = ["--split", "temporal"] if dataset.time else []
-    compare = ["acegraph", "compare", str(file), *columns.words, *in_time]
-    commands = [["acegraph", "read", *place], ["acegraph", "decide", "-", *place]]
-    return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]
-
-
 def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
     """How it did on rows that had no part in what decided them, if there were any."""
     held_out = report.held_out
     if not held_out:
-        return "nothing was held out: how it does on new payments is not known yet"
+        return "nothing was held out; acegraph compare says how it does on new payments"
     how = "decided before it was learned from" if is_stream else "held out in turn"
     highest = held_out.get("highest_risk", 1.0)
     borne_out = f"; no risk above {highest:g} is borne out" if highest < 1 else ""

@@ -17,7 +17,6 @@ from rich.console import Console, RenderableType
 if TYPE_CHECKING:
     from acegraph.graph.data.rows import Progress
     from acegraph.graph.experiments.experiment import Experiment
-    from acegraph.nodes.curator.curator import Curation
 
 _PAGE: Final = 100
 """The least width of a table in characters; in a narrower one rich would cut figures off."""
@@ -67,17 +66,6 @@ def gathered_warnings() -> Iterator[list[str]]:
         yield warnings
     finally:
         _gathered.reset(token)
-
-
-def in_words(curation: "Curation | None") -> str:
-    """What the curator did with a lesson, if there was one."""
-    from acegraph.nodes.curator.node import NOTHING_LEARNED
-
-    if curation is None:
-        return ""
-    if curation.reason.startswith(NOTHING_LEARNED):  # there was no proposal that could be refused
-        return f"learned: nothing ({curation.reason})"
-    return f"{curation.action}: {curation.reason}"
 
 
 def print_experiment(

@@ -1,7 +1,7 @@
 """Replay a past decision: whether the same bullets are selected again.
 
 The playbook is rebuilt as the decision saw it, and the selection runs again with its settings and
-its seed. The decision that today's playbook leads to is told beside it.
+its seed.
 """
 
 from __future__ import annotations
@@ -12,17 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.agent.agent import AgentLike, as_agent
-from acegraph.nodes.agent.decision import Question
-from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.pool import Selection
 from acegraph.nodes.selector.selector import Selectors
-from acegraph.nodes.text.understand import fields_to_test
 from acegraph.state import BulletPlaybook, Transaction, as_of
-from acegraph.state.errors import ModelError, PlaybookError
+from acegraph.state.errors import PlaybookError
 from acegraph.state.values.texts import is_named
-from acegraph.state.values.verdict import UNDECIDED, Verdict
+from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings
@@ -44,8 +40,6 @@ class Replay:
     """How many bullets each stage of that selection left."""
     scores: dict[str, dict[str, float]]
     """By bullet, every component of its score in that selection."""
-    decision_today: str
-    shown_today: tuple[str, ...]
 
     @property
     def is_reproduced(self) -> bool:
@@ -61,22 +55,21 @@ def replay(
     playbook: BulletPlaybook,
     decision_id: str,
     *,
-    agent: AgentLike = None,
     embeddings: Embeddings | None = None,
 ) -> Replay:
-    """Select again for a stored decision, and decide with today's playbook; nothing is counted.
+    """Select again for a stored decision; nothing is counted.
 
-    Pass the agent and the embeddings that the graph was made with, if it was given any.
+    Pass the embeddings that the graph was made with, if it was given any.
     """
     stored = playbook.decision(decision_id)
     if why := _why_not(stored):
         raise PlaybookError(f"decision {decision_id!r} {why}")
-    transaction = Transaction(stored["text"], stored["fields"])
     settings: RunSettings = stored["settings"]
     with as_of(playbook, int(stored["seen"])) as past:
         repeated = selection_for(past, stored, embeddings)
-        replayed = _ids(repeated)
-        tested = _tested_fields(past, settings) | _tested_fields(playbook, settings)
+        # Where nobody reads, all rules that count were shown.
+        replayed = tuple(b.id for b in repeated.bullets or repeated.unshown)
+        tested = _tested_fields(past, settings)
     shown, redact = tuple(stored["bullets"]), settings.get("redact") or ()
     hidden = {name for name in tested if any(is_named(name, one) for one in redact)}
     if hidden or (redact and replayed != shown):
@@ -84,7 +77,6 @@ def replay(
             f"what decision {decision_id!r} saw in {', '.join(sorted(hidden or redact))} was not "
             "stored: whether the same bullets come out cannot be told"
         )
-    today = selection_for(playbook, stored, embeddings)
     return Replay(
         decision_id=decision_id,
         decision=stored["decision"],
@@ -94,8 +86,6 @@ def replay(
         replayed=replayed,
         funnel=repeated.funnel,
         scores=repeated.scores,
-        decision_today=_decide(transaction, today, playbook, settings, agent),
-        shown_today=_ids(today),
     )
 
 
@@ -119,27 +109,7 @@ def selection_for(
     return finish(chosen)
 
 
-def _ids(selection: Selection) -> tuple[str, ...]:
-    """The bullets that were shown; where nobody reads, all rules that count."""
-    return tuple(b.id for b in selection.bullets or selection.unshown)
-
-
 def _tested_fields(playbook: BulletPlaybook, settings: RunSettings) -> set[str]:
     """The fields that rules test, if the run selects bullets at all."""
     bullets = playbook.get_bullets_for_node(settings["node"]) if settings["selects"] else ()
     return {name for b in bullets if b.condition for name in b.condition.fields}
-
-
-def _decide(
-    transaction: Transaction,
-    selection: Selection,
-    playbook: BulletPlaybook,
-    settings: RunSettings,
-    agent: AgentLike,
-) -> str:
-    model, ruleset = settings["agent_model"], Ruleset.of(playbook, settings)
-    asked = Question(transaction, fields_to_test(transaction), selection.bullets, ruleset)
-    try:
-        return finish(as_agent(agent).decide_on(asked, BLOCKING, model)).decision
-    except ModelError as error:
-        return f"{UNDECIDED}: {error}"

@@ -1,13 +1,12 @@
 """Bullets as a JSON file that one playbook writes and another reads: never pickle, never code.
 
 Counters are evidence of the ledger that counted them: they are exported for people to read, and not
-imported. A digest finds files that were changed after the export; it is no signature.
+imported. A file is no proof of anything: what is read passes the curator.
 """
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -41,7 +40,6 @@ def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
         raise InvalidInput(f"{file} exists; an export overwrites nothing")
     bullets = [bullet_to_json(b) for b in playbook]
     body = {"format": FORMAT, "format_version": FORMAT_VERSION, "bullets": bullets}
-    body["sha256"] = _digest(body)
     text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
     private_file(file).write_text(text, encoding="utf-8")
     return len(bullets)
@@ -82,8 +80,6 @@ def read_bullets(file: Path) -> list[Bullet]:
         raise InvalidDataset(f"{file}: not a playbook written by 'acegraph playbook export'")
     if (version := body.get("format_version")) != FORMAT_VERSION:
         raise InvalidDataset(f"{file}: format version {version}; {FORMAT_VERSION} is read")
-    if body.pop("sha256", None) != _digest(body):
-        raise InvalidDataset(f"{file}: was changed after it was exported, or never was exported")
     bullets = [
         _bullet(entry, file.name, f"{file}: bullet {number}")
         for number, entry in enumerate(body["bullets"], start=1)
@@ -94,12 +90,6 @@ def read_bullets(file: Path) -> list[Bullet]:
             f"{file}: {len(active):,} active bullets; at most {MAX_ACTIVE:,} are read"
         )
     return active
-
-
-def _digest(body: Mapping[str, object]) -> str:
-    """The digest over everything in the file except the digest itself."""
-    content = json.dumps(body, sort_keys=True, ensure_ascii=True).encode()
-    return hashlib.sha256(content).hexdigest()
 
 
 class _Entry(BaseModel):

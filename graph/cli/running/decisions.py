@@ -18,13 +18,12 @@ from acegraph.graph.cli.console import (
 )
 from acegraph.graph.cli.printing import (
     facts_in_lines,
-    in_words,
     progress_bar,
     tell,
     usage_in_words,
     warn,
 )
-from acegraph.state import AceContext, AceError, InvalidSettings, Transaction
+from acegraph.state import AceContext, InvalidSettings, Transaction
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -127,33 +126,19 @@ def _label_one(decision_id: str, label: str, source: str, at: str) -> None:
     with lasting(must_exist=True) as book:
         result = feedback(book, decision_id, label, source=source, at=at)
     facts = {"is_correct": result.is_correct, "changed": result.changed, "waits": result.waits}
-    verdict = {True: "right", False: "wrong", None: "never decided"}[result.is_correct]
-    tell(
-        {**facts, "curation": result.curation and result.curation.to_json()},
-        f"{decision_id} was {verdict}" + ("" if result.changed else " (already known)"),
-        in_words(result.curation),
-        "its lesson waits for: acegraph learn" if result.waits else "",
-    )
+    told = {**facts, "curation": result.curation and result.curation.to_json()}
+    tell(told, decision_id, *facts_in_lines(told))
 
 
 def _label_file(file: Path, source: str, at: str, *, learn: bool) -> None:
     from acegraph.graph.operations.feedback import feedback_many, read_labels
 
     labels = read_labels(file, source, at)
-    taken = 0
     with lasting(must_exist=True) as book, progress_bar() as progress:
         bar = progress(None)
-
-        def note(done: int) -> None:
-            nonlocal taken
-            taken = done
-            bar("labels", done, len(labels))
-
-        try:
-            report = feedback_many(book, labels, learn=learn, progress=note)
-        except (AceError, OSError, KeyboardInterrupt):
-            warn(f"{taken:,} of {len(labels):,} labels are recorded; run it again to go on")
-            raise
+        report = feedback_many(
+            book, labels, learn=learn, progress=lambda done: bar("labels", done, len(labels))
+        )
     tell(vars(report), f"{report.labels} label(s) of {file}", *facts_in_lines(vars(report)))
 
 

@@ -42,7 +42,7 @@ def verify() -> None:
 
 
 def replay(decision_id: str) -> None:
-    """Select again as a past decision did, and say what would be decided today.
+    """Select again as a past decision did, and say whether the same bullets come out.
 
     Example: acegraph replay order-1
 

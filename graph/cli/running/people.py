@@ -4,21 +4,17 @@ An answer is written into the ledger: a run that is still paused finds it when i
 """
 
 import json
-import shlex
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from acegraph.graph.cli.console import Why, alone, lasting, signed, who
-from acegraph.graph.cli.printing import facts_in_lines, in_words, say, tell, written
+from acegraph.graph.cli.printing import facts_in_lines, say, tell, written
 from acegraph.state import AceContext, InvalidSettings
 
 if TYPE_CHECKING:
-    from acegraph.graph.operations.review import Answered
     from acegraph.state import BulletPlaybook
-    from acegraph.state.run.review_answers import VerdictAnswer
 
 _WIDTH: Final = 96
 """Characters of a transaction or a bullet that are shown."""
@@ -74,29 +70,7 @@ def _judge(book: "BulletPlaybook", decision_id: str, fields: dict[str, object]) 
 
     answer = read_answer(VerdictAnswer, fields, stored=book.task().stored)
     answered = answer_outside_run(book, decision_id, answer)
-    tell(answered.to_json(), *_verdict_in_words(book, decision_id, answered, answer))
-
-
-def _verdict_in_words(
-    book: "BulletPlaybook", decision_id: str, answered: "Answered", answer: "VerdictAnswer"
-) -> Iterator[str]:
-    first, curation = answered.human_verdict, answered.learned
-    label = first.recorded.label
-    if not first.is_by(answer):
-        yield f"{decision_id}: {first.by} said {first.verdict} before; that stands"
-        if first.by == answer.source:
-            words = shlex.join([decision_id, answer.verdict, "--source", answer.source])
-            corrects = "corrects the label; what was answered stays answered"
-            yield f"'acegraph feedback {words}' {corrects}"
-    elif label is not None and label.source != answer.source:
-        yield f"{decision_id}: {label.source} said {label.value} before; that stands"
-    else:
-        yield f"{decision_id}: {first.verdict}, signed {answer.source}"
-        yield in_words(curation)
-        if curation and curation.bullet_id:
-            bullet = book.get_bullet(curation.bullet_id)
-            waits = bullet.status == "candidate"
-            yield f"{bullet.id} {'waits for approval' if waits else 'is active now'}"
+    tell(answered.to_json(), *facts_in_lines(answered.to_json()))
 
 
 def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) -> None:
@@ -109,13 +83,8 @@ def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) 
     before = book.get_bullet(bullet_id).status
     waited = before == "candidate" or bullet_id in to_look_at(book.database)
     bullet = give_approval(book, bullet_id, answer, Curator(), alone=alone.get())
-    signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
-    is_shown = bullet_id in to_look_at(book.database)
-    tell(
-        {"bullet": bullet_id, "status": bullet.status, "changed": waited},
-        f"{bullet_id} is {bullet.status}{signed}",
-        "a second person is shown it: 'acegraph review'" if is_shown else "",
-    )
+    told = {"bullet": bullet_id, "status": bullet.status, "changed": waited}
+    tell(told, *facts_in_lines(told))
 
 
 def policy(

@@ -40,7 +40,7 @@ SETTINGS: Final = """\
 # ACE_PLAYBOOK_URL=sqlite:///ace.db
 # A key for pseudonyms in place of values that are not stored (`stored` of a field of the task):
 # ACE_REDACT_KEY=
-# Logs on standard error, as lines of JSON or of text; without it there are none:
+# Logs on standard error, as lines of JSON; without it there are none:
 # ACE_LOG_FORMAT=json
 """
 """What `.env.example` holds: every setting, commented out."""

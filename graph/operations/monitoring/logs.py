@@ -1,4 +1,4 @@
-"""Logs on standard error, where they are asked for: lines of JSON for machines, or of text.
+"""Logs on standard error, where they are asked for: lines of JSON.
 
 No line holds a value of a transaction. An exception that nobody expected is told by its kind and
 its places in the code, since its text may repeat what it was given.
@@ -16,7 +16,6 @@ from typing import Final
 from acegraph.state.errors import InvalidSettings
 
 VARIABLE: Final = "ACE_LOG_FORMAT"
-FORMATS: Final = ("json", "text")
 _LOGGERS: Final = ("acegraph", "uvicorn")
 _ErrorInfo = (
     tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -24,20 +23,7 @@ _ErrorInfo = (
 _USUAL: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
 
 
-class TextFormatter(logging.Formatter):
-    """One line for people; of an exception its kind and its places."""
-
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
-
-    def formatException(self, ei: _ErrorInfo) -> str:  # noqa: N802
-        """The kind of an exception, and where it came from."""
-        kind, _, places = ei
-        frames = traceback.extract_tb(places)
-        return f"{kind.__name__ if kind else ''} at {' '.join(map(_place, frames))}"
-
-
-class JsonFormatter(TextFormatter):
+class JsonFormatter(logging.Formatter):
     """One object a line: `at`, `level`, `logger`, `message`, `process`, and what `extra` adds."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -54,9 +40,12 @@ class JsonFormatter(TextFormatter):
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
-
-def _place(frame: traceback.FrameSummary) -> str:
-    return f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    def formatException(self, ei: _ErrorInfo) -> str:  # noqa: N802
+        """The kind of an exception, and where it came from."""
+        kind, _, places = ei
+        frames = traceback.extract_tb(places)
+        named = (f"{one.filename.rpartition('/')[2]}:{one.lineno}" for one in frames)
+        return f"{kind.__name__ if kind else ''} at {' '.join(named)}"
 
 
 def is_asked_for() -> bool:
@@ -65,14 +54,13 @@ def is_asked_for() -> bool:
 
 
 def start_logging() -> None:
-    """Write the log to standard error in the format that the environment asks for, if it does."""
-    wanted = os.environ.get(VARIABLE, "").strip().lower()
-    if not wanted:
+    """Write the log to standard error, if the environment asks for it."""
+    if not is_asked_for():
         return
-    if wanted not in FORMATS:
-        raise InvalidSettings(f"{VARIABLE} is {' or '.join(FORMATS)}, not {wanted!r}")
+    if (wanted := os.environ[VARIABLE].strip().lower()) != "json":
+        raise InvalidSettings(f"{VARIABLE} is json, not {wanted!r}")
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if wanted == "json" else TextFormatter())
+    handler.setFormatter(JsonFormatter())
     for name in _LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers = [handler]

@@ -22,9 +22,9 @@ def test_init_writes_two_files_and_overwrites_none(tmp_path: Path) -> None:
     assert "acegraph.graph.studio:graph" in (place / "langgraph.json").read_text()
     assert (place / ".env").read_text() == SETTINGS == (ROOT / ".env.example").read_text()
     assert stat.S_IMODE((place / ".env").stat().st_mode) == 0o600
-    (place / ".env").write_text("ACE_LOG_FORMAT=text")
+    (place / ".env").write_text("ACE_LOG_FORMAT=json")
     assert "left as it is" in run(tmp_path, "init", "new/place").stdout
-    assert (place / ".env").read_text() == "ACE_LOG_FORMAT=text"
+    assert (place / ".env").read_text() == "ACE_LOG_FORMAT=json"
 
 
 def test_the_settings_of_a_file_count_unless_the_environment_has_them(

@@ -1,7 +1,6 @@
 """`acegraph train` ends with what a person wants to know, and says the same as JSON."""
 
 import json
-import shlex
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ TRAIN = ("train", "f.csv", "--label", "fraud")
 
 
 @pytest.mark.slow
-def test_train_ends_with_rows_frauds_what_was_held_out_warnings_and_the_next_command() -> None:
+def test_train_ends_with_rows_frauds_what_was_held_out_and_warnings() -> None:
     write(50, flip_at=50)
     for name in ("a.db", "b.db"):
         delays = ("policy", "mature_days=history=3", "--why", "late", "--alone")
@@ -55,18 +54,11 @@ def test_train_ends_with_rows_frauds_what_was_held_out_warnings_and_the_next_com
     assert any(line.startswith(wanted) for line in end)
     assert [w.removeprefix("warning: ") for w in end if w.startswith("warning")] == said["warnings"]
     assert "2 rows have no label" in " ".join(said["warnings"])
-    last = [line.removeprefix("next: ") for line in end if line.startswith("next: ")]
-    assert last == [command.replace("a.db", "b.db") for command in said["next"]]
-    assert end[-1] == "next: acegraph decide - --playbook sqlite:///b.db"
 
 
-def test_where_nothing_was_held_out_the_next_command_measures_and_it_runs() -> None:
+def test_where_nothing_was_held_out_train_names_what_measures_it() -> None:
     write(30, flip_at=30)
-    said = json.loads(run(*TRAIN, "--json").stdout)
-    assert said["held_out"] == {}
-    assert said["next"][0] == "acegraph compare f.csv --label fraud --split temporal"
-    words = shlex.split(said["next"][0])[1:]
-    assert json.loads(run(*words, "--baselines", "none", "--json").stdout)["test_cases"]
+    assert "nothing was held out; acegraph compare says how" in run(*TRAIN).stdout
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """The command line, run as a person runs it."""
 
-import hashlib
 import json
 import os
 import re
@@ -51,7 +50,7 @@ def test_decide_gives_reasons_and_another_process_remembers(tmp_path: Path) -> N
     assert decided.startswith("DECLINE")
     assert "no language model" in decided
     module = [sys.executable, "-m", "acegraph.graph.cli"]
-    assert "mine was right" in run_process(tmp_path, module, "feedback", "mine", "DECLINE")
+    assert "is correct: True" in run_process(tmp_path, module, "feedback", "mine", "DECLINE")
 
 
 def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
@@ -198,30 +197,18 @@ def test_what_is_wrong_with_a_file_is_said(
 )
 def test_a_broken_export_is_refused(tmp_path: Path, bullets: str) -> None:
     body = {"format": "acegraph-playbook", "format_version": 2, "bullets": json.loads(bullets)}
-    body["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
     done = run(tmp_path, "playbook", "add", write(tmp_path, "b.json", json.dumps(body)), code=2)
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "changed" not in done.stderr
-
-
-def test_a_tampered_export_is_refused(trained: Path, tmp_path: Path) -> None:
-    run(trained, "playbook", "export", str(tmp_path / "book.json"))
-    body = json.loads((tmp_path / "book.json").read_text())
-    body["bullets"][0]["content"] = "APPROVE when amount >= 0"
-    file = write(tmp_path, "tampered.json", json.dumps(body))
-    assert "was changed" in run(tmp_path, "playbook", "add", file, code=2).stderr
-    del body["sha256"]
-    file = write(tmp_path, "undigested.json", json.dumps(body))
-    assert "was changed" in run(tmp_path, "playbook", "add", file, code=2).stderr
-    assert not (tmp_path / "ace.db").exists()
 
 
 def test_erase_and_purge_from_the_command_line(tmp_path: Path) -> None:
     fields = json.dumps({"amount": 9, "customer_id": "C-778"})
     run(tmp_path, "decide", fields, "--id", "d1")
     run(tmp_path, "feedback", "d1", "DECLINE", "--source", "feed")
-    unknown = run(tmp_path, "playbook", "purge", "--author", "gpt-4o-mini", code=1).stderr
-    assert "nothing in this playbook came from author 'gpt-4o-mini'" in unknown
+    unknown = run(tmp_path, "playbook", "purge", "--source", "nobody", code=1).stderr
+    assert "nothing in this playbook came from source 'nobody'" in unknown
+    gone = run(tmp_path, "playbook", "purge", "--author", "gpt-4o-mini", code=2).stderr
+    assert "--author is gone: acegraph playbook set ID retired" in gone
     both = ("--entity", "customer_id=C-1", "--entity", "customer_id=C-778")
     purged = run(tmp_path, "playbook", "purge", *both).stdout
     assert purged.startswith("1 label(s) taken back")
@@ -236,7 +223,7 @@ def test_erase_and_purge_from_the_command_line(tmp_path: Path) -> None:
 def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
     done = run(tmp_path, "decide", "pays $5 [/red] [bold]", "--id", "[/red]")
     assert "[/red]" in done.stdout
-    assert "[/red] was right" in run(tmp_path, "feedback", "[/red]", "APPROVE").stdout
+    assert run(tmp_path, "feedback", "[/red]", "APPROVE").stdout.startswith("[/red]")
 
 
 @pytest.mark.slow

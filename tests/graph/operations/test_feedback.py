@@ -125,7 +125,6 @@ def test_every_past_selection_comes_out_again(learned: str) -> None:
         replays = [replay(playbook, i) for i in decisions(playbook)[::3]]
         assert all(found.is_reproduced for found in replays)
         assert sum(bool(found.shown) for found in replays) > 10
-        assert any(found.shown_today != found.shown for found in replays)
         assert verify(playbook) == []
 
 
@@ -205,10 +204,10 @@ def test_a_verdict_that_changes_nothing_does_not_say_it_was_written(tmp_path: Pa
         run(app, ["decide", "pays $40", "--id", name, *at])
     run(app, ["feedback", "a", "APPROVE", "--source", "chargeback", *at])
     said = ["--verdict", "DECLINE", "--who", "ann", "--why", "odd", *at]
-    assert "chargeback said APPROVE before; that stands" in run(app, ["review", "a", *said]).output
-    assert "b: DECLINE, signed analyst:ann" in run(app, ["review", "b", *said]).output
+    assert "stands: label APPROVE, source chargeback" in run(app, ["review", "a", *said]).output
+    assert "stands: label DECLINE, source analyst:ann" in run(app, ["review", "b", *said]).output
     again = ["--verdict", "APPROVE", "--who", "bob", "--why", "fine", *at]
-    assert "analyst:ann said DECLINE before" in run(app, ["review", "b", *again]).output
+    assert "stands: label DECLINE, source analyst:ann" in run(app, ["review", "b", *again]).output
 
 
 def test_a_bullet_learned_outside_a_reviewed_run_does_not_wait(tmp_path: Path) -> None:
@@ -218,7 +217,7 @@ def test_a_bullet_learned_outside_a_reviewed_run_does_not_wait(tmp_path: Path) -
         book.remember([Case(f"h{i}", {"amount": i}, v) for i, v in enumerate(labels)], NODE)
     assert run(app, ["decide", '{"amount": 150}', "--id", "x", *at]).output.startswith("APPROVE")
     said = ["--verdict", "DECLINE", "--who", "ann", "--why", "the customer denies it", *at]
-    assert "b1 is active now" in run(app, ["review", "x", *said]).output
+    assert "curation: action added" in run(app, ["review", "x", *said]).output
     assert "nothing waits" in run(app, ["review", *at]).output
 
 
