@@ -205,7 +205,7 @@ def _large_table(
         if file.suffix.lower() in (".parquet", ".pq"):
             raise
         return None
-    rows, is_parquet = table.files.about_rows, table.files.form == "parquet"
+    rows, is_parquet = table.table.about_rows, table.table.form == "parquet"
     if why and is_parquet:
         raise InvalidSettings(f"of Parquet only some rows are taken in, and {why}")
     if rows < LARGE and not is_parquet:

@@ -32,8 +32,7 @@ def score(
     Example: acegraph score payments.parquet --out decisions.parquet
 
     Options:
-        table: A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in
-            quotes, as 'days/*.parquet'.
+        table: A table: .csv, .tsv, .jsonl or .parquet, also .gz.
         out: Where to write the decisions: .parquet, .csv or .jsonl, also .gz.
         ids: The column of row ids; else rows are numbered.
         allow_missing: Decide without columns that bullets test; rows that depend on them stay
@@ -53,7 +52,7 @@ def score(
         )
     counts = ", ".join(f"{n:,} {name}" for name, n in sorted(report.decisions.items()))
     tell(
-        report.to_json(),
+        vars(report),
         f"{report.rows:,} rows by version {report.version}: {counts}",
         "" if out is None else f"written to {out}",
     )
@@ -89,16 +88,16 @@ def backtest(
         return
     need_tables()
     from acegraph.graph.cli.tables import backtest_table
-    from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+    from acegraph.graph.tables.backtest import Labels, backtest_file, subjects_of
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
         subjects = subjects_of(book, what)
         labels = Labels(label, positive)
-        report = backtest_files(subjects, table, labels, progress=progress(None))
-    first = report.backtests[0]
+        found = backtest_file(subjects, table, labels, progress=progress(None))
+    first = found[0]
     tell(
-        report.to_json(),
-        backtest_table(report),
+        {"backtests": [one.to_json() for one in found]},
+        backtest_table(found),
         f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments",
     )
 

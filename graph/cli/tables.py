@@ -31,7 +31,7 @@ from acegraph.state.values.transaction import clean_text
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Compared, Experiment
     from acegraph.graph.metrics.groups import GroupRates
-    from acegraph.graph.tables.backtest import BacktestReport
+    from acegraph.graph.metrics.records import Record
     from acegraph.state.task.task import Task
 
 _LEAST_TEXT: Final = 20
@@ -270,10 +270,10 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
     return _grid(title, ("bullet", "change", "=heuristic"), rows)
 
 
-def backtest_table(report: "BacktestReport") -> Table:
+def backtest_table(records: "Sequence[Record]") -> Table:
     """What rules do on a table of past payments."""
     rows = []
-    for one in report.backtests:
+    for one in records:
         fired, added, right = one.fired, one.added, one.right
         precision = _with_interval(of_share(right.part, right.whole))
         counts = (f"{n:,}" for n in (fired.fires, fired.frauds, fired.honest))

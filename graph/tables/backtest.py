@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.labels import read_label
 from acegraph.graph.metrics.records import Record
-from acegraph.graph.tables.files import TableFiles
+from acegraph.graph.tables.files import TableFile
 from acegraph.graph.tables.reading import TableReader, codes_of
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import check_tested, lacking
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
+from acegraph.state.errors import some
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.form import label_cell
-from acegraph.state.values.condition import Comparison, is_meant_as_condition
+from acegraph.state.values.condition import is_meant_as_condition
 
 if TYPE_CHECKING:
     from acegraph.graph.data.rows import Progress
@@ -35,17 +36,6 @@ class Subjects:
     rules: TableRules
     conditions: dict[str, Condition]
     """By name."""
-
-
-@dataclass(frozen=True)
-class BacktestReport:
-    """The records of all subjects on one table."""
-
-    backtests: list[Record]
-
-    def to_json(self) -> dict[str, object]:
-        """The report for machines."""
-        return {"backtests": [one.to_json() for one in self.backtests]}
 
 
 def subjects_of(playbook: BulletPlaybook, what: str, context: AceContext | None = None) -> Subjects:
@@ -100,54 +90,39 @@ class Labels:
 NO_LABELS: Final = Labels()
 
 
-def backtest_files(
+def backtest_file(
     subjects: Subjects,
     source: str | Path,
     labels: Labels = NO_LABELS,
     *,
     progress: Progress | None = None,
-) -> BacktestReport:
-    """Try subjects on the rows of a file, or of the files of a pattern."""
-    table = TableFiles.open(source)
-    if labels.column not in (None, *table.flat_schema.names):
-        some = ", ".join(table.flat_schema.names[:12])
-        raise InvalidDataset(f"no column {labels.column!r}; found {some}")
-    backtest, total, done = _Backtest(subjects, table), table.rows, 0
-    columns = {*backtest.reader.columns, labels.column}
-    for batch in table.batches([name for name in table.flat_schema.names if name in columns]):
-        backtest.add(batch, labels.read(batch, is_cells=table.is_cells))
+) -> list[Record]:
+    """What subjects do on the rows of a file."""
+    table, rules = TableFile.open(source), subjects.rules
+    names, conditions = table.flat_schema.names, subjects.conditions
+    if labels.column not in (None, *names):
+        raise InvalidDataset(f"no column {labels.column!r}; found {some(names, 12)}")
+    check_tested(rules, names, conditions)
+    amount = rules.task.of_role("amount")
+    reader = TableReader(
+        rules, table.flat_schema, is_cells=table.is_cells, conditions=list(conditions.values())
+    )
+    decider = None if lacking(rules, names) else BatchDecider(rules.ruleset)
+    records = {name: Record(name, one.verdict) for name, one in conditions.items()}
+    done, total, columns = 0, table.rows, {*reader.columns, labels.column}
+    for batch in table.batches([name for name in names if name in columns]):
+        fraud = labels.read(batch, is_cells=table.is_cells)
+        rows = reader.read(batch)
+        column = rows.column(amount.name) if amount else None
+        amounts = np.full(len(rows), np.nan) if column is None else column.numbers
+        said = decider.decide(rows).decisions if decider else None
+        for name, condition in conditions.items():
+            says_so = None if said is None else said == DECISIONS.index(condition.verdict)
+            fired = condition.holds_over(rows)
+            records[name].add(fired, fraud == FRAUD, fraud == HONEST, amounts, says_so)
         done += batch.num_rows
         if progress:
             progress("rows", done, total or done)
     if not done:
-        raise InvalidDataset(f"{table.place}: no rows")
-    return BacktestReport(list(backtest.records.values()))
-
-
-class _Backtest:
-    """One pass over a table."""
-
-    def __init__(self, subjects: Subjects, table: TableFiles) -> None:
-        rules, names = subjects.rules, table.flat_schema.names
-        check_tested(rules, names, subjects.conditions)
-        found = rules.task.of_role("amount")
-        self._amount = found.name if found else ""
-        self._conditions, conditions = subjects.conditions, list(subjects.conditions.values())
-        if self._amount:  # so that it is read
-            conditions.append(Condition((Comparison(self._amount, "is known"),), DECLINE))
-        self.reader = TableReader(
-            rules, table.flat_schema, is_cells=table.is_cells, conditions=conditions
-        )
-        self._decider = None if lacking(rules, names) else BatchDecider(rules.ruleset)
-        self.records = {n: Record(n, one.verdict) for n, one in self._conditions.items()}
-
-    def add(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
-        """Count the rows of a batch."""
-        rows = self.reader.read(batch)
-        column = rows.column(self._amount)
-        amounts = np.full(len(rows), np.nan) if column is None else column.numbers
-        said = self._decider.decide(rows).decisions if self._decider else None
-        for name, condition in self._conditions.items():
-            says_so = None if said is None else said == DECISIONS.index(condition.verdict)
-            fired = condition.holds_over(rows)
-            self.records[name].add(fired, labels == FRAUD, labels == HONEST, amounts, says_so)
+        raise InvalidDataset(f"{source}: no rows")
+    return list(records.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -42,28 +41,27 @@ _FORMATS: Final = {
 
 
 @dataclass(frozen=True)
-class TableFiles:
-    """One table in one or several files of a form."""
+class TableFile:
+    """A table in a file."""
 
-    files: tuple[Path, ...]
+    file: Path
     form: str
     """csv, json or parquet."""
     schema: pa.Schema
 
     @classmethod
-    def open(cls, pattern: str | Path) -> TableFiles:
-        """The file of a name, or the files of a pattern, whose columns must be the same."""
-        files = _matching(str(pattern))
-        form = _form(files[0])
-        schemas = [_schema(file, form) for file in files]
-        for file, schema in zip(files[1:], schemas[1:], strict=True):
-            _check_same(files[0], schemas[0], file, schema)
-        return cls(files, form, schemas[0])
-
-    @property
-    def place(self) -> str:
-        """The file, or the first of them, in words."""
-        return str(self.files[0])
+    def open(cls, name: str | Path) -> TableFile:
+        """The table of a file that there is."""
+        if "://" in str(name):
+            raise InvalidSettings(
+                "a table is a file; in a database the query of 'acegraph playbook export --to sql' "
+                "decides"
+            )
+        file = Path(name)
+        if not file.exists():
+            raise InvalidDataset(f"{file}: no such file")
+        form = _form(file)
+        return cls(file, form, _schema(file, form))
 
     @cached_property
     def flat_schema(self) -> pa.Schema:
@@ -78,53 +76,33 @@ class TableFiles:
     @property
     def is_continental(self) -> bool:
         """Whether the table looks like one of Europe's continent."""
-        return self.form == "csv" and _dialect(self.files[0]).delimiter == ";"
+        return self.form == "csv" and _dialect(self.file).delimiter == ";"
 
     @property
     def about_rows(self) -> int:
         """How many rows there are; of a text its lines."""
-        return self.rows or sum(_quotes_and_lines(file)[1] for file in self.files)
+        return self.rows or _quotes_and_lines(self.file)[1]
 
     @property
     def rows(self) -> int | None:
         """How many rows there are, where that is known before they are read."""
-        if self.form != "parquet":
-            return None
-        return sum(int(pq.read_metadata(file).num_rows) for file in self.files)
+        return pq.read_metadata(self.file).num_rows if self.form == "parquet" else None
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows in batches, with these columns or with all; columns inside others are flat."""
-        for file in self.files:
-            with _readable(file):
-                for batch in self._batches(file, columns):
-                    yield from flat(pa.Table.from_batches([batch])).to_batches()
+        with _readable(self.file):
+            for batch in self._batches(columns):
+                yield from flat(pa.Table.from_batches([batch])).to_batches()
 
-    def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    def _batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         if self.form == "parquet":
-            wanted = None if columns is None else list(columns)
-            texts = [one.name for one in self.schema if _is_text(one.type)]
-            with pq.ParquetFile(file, read_dictionary=texts) as table:
-                yield from table.iter_batches(BATCH, columns=wanted)
+            texts = [one.name for one in self.schema if is_text(one.type)]
+            with pq.ParquetFile(self.file, read_dictionary=texts) as table:
+                yield from table.iter_batches(BATCH, columns=columns)
         elif self.form == "json":
-            yield from _json_batches(file, self.schema)
+            yield from _json_batches(self.file, self.schema)
         else:
-            yield from _csv_batches(file, self.schema.names if columns is None else columns)
-
-
-def _matching(pattern: str) -> tuple[Path, ...]:
-    if "://" in pattern:
-        raise InvalidSettings(
-            "a table is a file; in a database the query of 'acegraph playbook export --to sql' "
-            "decides"
-        )
-    if Path(pattern).exists():
-        return (Path(pattern),)
-    files = tuple(Path(name) for name in sorted(glob.glob(pattern)))
-    if not files:
-        raise InvalidDataset(f"{pattern}: no such file")
-    if len({_form(file) for file in files}) > 1:
-        raise InvalidDataset(f"{pattern}: files of one form wanted; found several forms")
-    return files
+            yield from _csv_batches(self.file, self.schema.names if columns is None else columns)
 
 
 def _form(file: Path) -> str:
@@ -165,32 +143,8 @@ def _schema(file: Path, form: str) -> pa.Schema:
         return _json_schema(file)
 
 
-def _check_same(first: Path, wanted: pa.Schema, file: Path, found: pa.Schema) -> None:
-    if set(wanted.names) != set(found.names):
-        other = sorted(set(wanted.names) ^ set(found.names))[:3]
-        raise InvalidDataset(f"{file}: not the columns of {first.name}: {', '.join(other)}")
-    for name in wanted.names:
-        kinds = _kind(wanted.field(name).type), _kind(found.field(name).type)
-        if len({*kinds} - {"nothing"}) > 1:
-            raise InvalidDataset(
-                f"{file}: column {name!r} holds {kinds[1]}, and {kinds[0]} in {first.name}; "
-                "give it one type in all files"
-            )
-
-
-def _kind(kind: pa.DataType) -> str:
-    """What a column holds, in words."""
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if is_number:
-        return "numbers"
-    if pa.types.is_temporal(kind):
-        return "dates"
-    if pa.types.is_null(kind):
-        return "nothing"
-    return "yes or no" if pa.types.is_boolean(kind) else f"{kind}s"
-
-
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column holds texts."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 

@@ -27,7 +27,7 @@ from acegraph.graph.data.files import (
 from acegraph.graph.data.labels import is_empty
 from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
 from acegraph.graph.tables.backtest import Labels
-from acegraph.graph.tables.files import TableFiles
+from acegraph.graph.tables.files import TableFile
 from acegraph.state import APPROVE, DECLINE, InvalidDataset
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.values.draw import Draw, is_drawn
@@ -61,23 +61,23 @@ class DrawnRows:
 
 @dataclass(frozen=True)
 class LabelledTable:
-    """A table in files, with the layout of its columns."""
+    """A table in a file, with the layout of its columns."""
 
-    files: TableFiles
+    table: TableFile
     layout: FileLayout
 
     @classmethod
     def open(cls, file: Path, layout: FileLayout) -> LabelledTable:
         """The table of a file, which must have the columns of the layout."""
-        files = TableFiles.open(file)
-        check_names(file, files.flat_schema.names, layout)
-        read = [one for one in files.flat_schema if one.name not in layout.left_out]
+        table = TableFile.open(file)
+        check_names(file, table.flat_schema.names, layout)
+        read = [one for one in table.flat_schema if one.name not in layout.left_out]
         if odd := [one.name for one in read if any(is_odd(one.type) for is_odd in _NO_VALUES)]:
             raise InvalidDataset(
                 f"{file}: lists or bytes are in {', '.join(odd)}: "
                 f"--as {shlex.quote(odd[0])}=ignored leaves it out"
             )
-        return cls(files, layout)
+        return cls(table, layout)
 
     def draw(
         self, progress: Progress | None = None, known: Mapping[int, Verdict] | None = None
@@ -88,12 +88,12 @@ class LabelledTable:
         `known` are the labels of stored rows (`BulletPlaybook.labels_of_tables`): a row that has
         another label now is drawn too.
         """
-        answers = self.files.batches([self.layout.answer])
+        answers = self.table.batches([self.layout.answer])
         labels = np.concatenate([_NO_LABELS, *map(self._read_labels, answers)])
         counts = {verdict: int((labels == label).sum()) for label, verdict in _LABELS.items()}
         halvings = Draw(counts).halvings
         kept, numbers, places, done = [], list[int](), list[int](), 0
-        for batch in self.files.batches(self.files.flat_schema.names):
+        for batch in self.table.batches(self.table.flat_schema.names):
             here = np.arange(done, done + batch.num_rows)
             done += batch.num_rows
             found, drawn = self._numbers(batch, here), np.zeros(len(here), dtype=bool)
@@ -113,7 +113,7 @@ class LabelledTable:
     def _read_labels(self, batch: pa.RecordBatch) -> NDArray[np.int8]:
         positive = self.layout.positive
         labels = Labels(self.layout.answer, None if positive is None else str(positive))
-        return labels.read(batch, is_cells=self.files.is_cells)
+        return labels.read(batch, is_cells=self.table.is_cells)
 
     def _numbers(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The numbers by which rows are drawn: of their ids or, without ids, of their places."""
@@ -129,10 +129,10 @@ class LabelledTable:
         for row, place in zip(rows, places, strict=True):  # without an id it is known by its place
             if is_empty(row.get(str(layout.ids))):
                 row[str(layout.ids)] = f"row-{place + 1}"
-        if self.files.is_cells:
+        if self.table.is_cells:
             cells = [{name: str(cell or "") for name, cell in row.items()} for row in rows]
             forms = layout.forms or forms_of(
-                cells, layout.answer, is_continental=self.files.is_continental
+                cells, layout.answer, is_continental=self.table.is_continental
             )
             read = ReadRows(read_cells(cells, layout.answer, forms), list(forms.notes), forms)
         else:
@@ -140,4 +140,4 @@ class LabelledTable:
             read = ReadRows(
                 [{n: plain_value(n, v) for n, v in row.items() if n not in out} for row in rows]
             )
-        return understand_rows(self.files.files[0], read, layout)
+        return understand_rows(self.table.file, read, layout)

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from acegraph.graph.tables.files import is_text
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.text.understand import Doubt
 from acegraph.state import Condition, InvalidDataset
@@ -27,8 +28,6 @@ from acegraph.state.values.transaction import Scalar
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 _EXACT: Final = 2**53
-_ENOUGH: Final = 20
-"""So many values tell that a column is something else than its field."""
 _MISSING: Final = -1
 _A_TIME: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
 _A_NUMBER: Final = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
@@ -107,7 +106,7 @@ class FieldReader:
 
     def _read_numbers(self, array: pa.Array) -> Parts | None:
         """A column of plain numbers; None for any other one."""
-        if _is_text(array.type):
+        if is_text(array.type):
             array = pc.if_else(pc.equal(pc.utf8_trim_whitespace(array), ""), None, array)
             is_plain = self._form == Form() or not self._is_cells
             if not is_plain or not pc.all(pc.match_substring_regex(array, _A_NUMBER)).as_py():
@@ -138,13 +137,13 @@ class FieldReader:
     def _read_times(self, array: pa.Array) -> Parts | None:
         """A column of plain times; None for any other one."""
         has_hour = not pa.types.is_date(array.type)
-        if not (_is_text(array.type) or pa.types.is_temporal(array.type)):
+        if not (is_text(array.type) or pa.types.is_temporal(array.type)):
             return None
         try:
-            if _is_text(array.type) and self._is_cells and self._form.date:
+            if is_text(array.type) and self._is_cells and self._form.date:
                 has_hour = has_clock(self._form.date)
                 array = pc.strptime(array, self._form.date, "us")
-            elif _is_text(array.type):
+            elif is_text(array.type):
                 lengths = [n for n in pc.min_max(pc.binary_length(array)).as_py().values() if n]
                 is_one_form = len({n > len("2026-01-31") for n in lengths}) == 1
                 if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_TIME)).as_py():
@@ -176,10 +175,6 @@ class FieldReader:
                 lacking = np.full(len(absent), why, dtype=np.int32)
                 parts[name] = FieldRows(_of_numbers(nothing), lacking)
         return parts
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _of_numbers(numbers: NDArray[np.float64]) -> Column:
@@ -264,7 +259,6 @@ class TableReader:
         ]
         self.columns = list(self._readers)
         """The columns that a decision may depend on."""
-        self._is_checked = False
 
     def read(self, batch: pa.RecordBatch) -> Rows:
         """The rows of a batch."""
@@ -274,8 +268,6 @@ class TableReader:
         for one in self._absent:
             for name in (one.name, *one.part_names):
                 rows.fields[name] = _all_missing(one, len(rows), self._reasons)
-        if not self._is_checked and len(rows):
-            self._check_kinds(batch, rows)
         self._doubt_the_amount(rows)
         return rows
 
@@ -291,18 +283,6 @@ class TableReader:
         why = self._reasons.number(f"does not fit; {currency.wanted} wanted")
         whys[wrong & (whys == 0)] = why
         rows.fields[amount.name] = FieldRows(known.column, whys)
-
-    def _check_kinds(self, batch: pa.RecordBatch, rows: Rows) -> None:
-        """Refuse a column in which no value of the first batch fits."""
-        self._is_checked = True
-        for column, reader in self._readers.items():
-            whys = rows.fields[reader.field.name].whys
-            given = batch.num_rows - batch.column(column).null_count
-            if given >= _ENOUGH and whys is not None and (whys > 0).all():
-                raise InvalidDataset(
-                    f"column {column!r}: {reader.field.wanted} wanted; no value of the first rows "
-                    "is one; correct the column, or leave it out"
-                )
 
 
 def _all_missing(one: Field, size: int, reasons: Reasons) -> FieldRows:

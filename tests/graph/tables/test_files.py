@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from acegraph.graph.data.csv_files import read_sheet, read_text
-from acegraph.graph.tables.files import TableFiles
+from acegraph.graph.tables.files import TableFile
 from acegraph.state import InvalidDataset
 
 CELLS = st.sampled_from(
@@ -40,7 +40,7 @@ def cells_of(file: Path) -> list[dict[str, str]] | str:
 
 def table_of(file: Path) -> list[dict[str, str]] | str:
     try:
-        batches = list(TableFiles.open(file).batches())
+        batches = list(TableFile.open(file).batches())
         rows = (row for batch in batches for row in batch.to_pylist())
         return [{name: cell or "" for name, cell in row.items()} for row in rows]
     except InvalidDataset as error:
@@ -94,7 +94,7 @@ def test_a_short_row_far_below_changes_no_cell(tmp_path: Path) -> None:
     lines = [f"{i},{'long ' * 40},word {i % 5}" for i in range(90_000)]
     lines[-3] = "1,2"
     file.write_text("\n".join(["a,b,c", *lines]))
-    table = list(TableFiles.open(file).batches(["a", "c"]))
+    table = list(TableFile.open(file).batches(["a", "c"]))
     assert len(table) > 1
     assert sum(batch.num_rows for batch in table) == len(lines)
     assert table[-1].to_pylist()[-3] == {"a": "1", "c": None}
@@ -106,6 +106,6 @@ def test_a_large_file_of_windows_is_read_as_where_it_is_learned_from(tmp_path: P
     rows = ["Kana,note,fraud", *["shop,über,0"] * 9_000, "shop,café,1"]
     file.write_bytes("\n".join(rows).encode("cp1252"))
     learned = [dict(row) for _, row in read_sheet(file, read_text(file))[1]]
-    batches = TableFiles.open(file).batches(["Kana", "note"])
+    batches = TableFile.open(file).batches(["Kana", "note"])
     scored = [row for batch in batches for row in batch.to_pylist()]
     assert {row["note"] for row in scored} == {row["note"] for row in learned} >= {"über"}
