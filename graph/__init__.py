@@ -21,21 +21,7 @@ if TYPE_CHECKING:
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.nodes.rules.ruleset import Ruleset
 
-_HOMES = {
-    "graph.build": "create_ace_graph",
-    "graph.data.files": "load_dataset",
-    "graph.data.synthetic": "generate_transactions",
-    "graph.operations.agent_tool": "create_fraud_tool",
-    "graph.operations.feedback": "feedback feedback_many",
-    "graph.operations.learning.background": "learn_waiting",
-    "graph.operations.learning.purge": "purge",
-    "graph.operations.replay": "replay",
-    "graph.server.checkpoints": "strict_serializer",
-    "graph.tables.score": "score score_files",
-    "graph.training.pipeline": "TrainingPipeline",
-    "nodes.rules.ruleset": "Ruleset",
-}
-__getattr__, __dir__ = later(__name__, _HOMES)
+__getattr__, __dir__ = later(__name__)
 
 __all__ = [
     "Ruleset", "TrainingPipeline", "create_ace_graph", "create_fraud_tool", "feedback",

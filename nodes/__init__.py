@@ -15,15 +15,7 @@ if TYPE_CHECKING:
     from acegraph.nodes.reflector.reflector import Reflector
     from acegraph.nodes.selector.selector import HybridSelector
 
-_HOMES = {
-    "nodes.agent.agent": "SimpleFraudAgent",
-    "nodes.curator.curator": "Curator",
-    "nodes.judge.judge": "LLMJudge SimpleJudge",
-    "nodes.models.language_model": "LanguageModel",
-    "nodes.reflector.reflector": "Reflector",
-    "nodes.selector.selector": "HybridSelector",
-}
-__getattr__, __dir__ = later(__name__, _HOMES)
+__getattr__, __dir__ = later(__name__)
 
 __all__ = [
     "Curator", "HybridSelector", "LLMJudge", "LanguageModel", "Reflector", "SimpleFraudAgent",

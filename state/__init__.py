@@ -46,27 +46,7 @@ if TYPE_CHECKING:
     from acegraph.state.values.transaction import Transaction
     from acegraph.state.values.verdict import APPROVE, DECLINE
 
-_HOMES = {
-    "state.maintenance.as_of": "as_of",
-    "state.maintenance.backup": "back_up",
-    "state.maintenance.erase": "erase",
-    "state.maintenance.prune": "prune",
-    "state.maintenance.verify": "verify",
-    "state.maintenance.versions": "diff rollback",
-    "state.playbook.playbook": "BulletPlaybook",
-    "state.run.context": "AceContext",
-    "state.run.schema": "AceInput AceOutput AceState",
-    "state.task.field": "Field",
-    "state.task.policy": "Policy",
-    "state.task.task": "Task",
-    "state.values.bullet": "Bullet",
-    "state.values.cases": "Case",
-    "state.values.condition": "Condition parse_condition",
-    "state.values.decision": "Label",
-    "state.values.transaction": "Transaction",
-    "state.values.verdict": "APPROVE DECLINE",
-}
-__getattr__, __dir__ = later(__name__, _HOMES)
+__getattr__, __dir__ = later(__name__)
 # Silent unless the host listens; every room imports this one.
 logging.getLogger("acegraph").addHandler(logging.NullHandler())
 

@@ -1,23 +1,24 @@
 """Lazy imports: the names of a package are imported when they are first used."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
+from typing import Final
+
+_IMPORT: Final = re.compile(r"^    from (\S+) import (.+)$", re.MULTILINE)
 
 
-def later(
-    package: str, homes: Mapping[str, str]
-) -> tuple[Callable[[str], object], Callable[[], Iterable[str]]]:
-    """The `__getattr__` and `__dir__` of a package.
-
-    `homes` maps a module to its names, separated by spaces.
+def later(package: str) -> tuple[Callable[[str], object], Callable[[], Iterable[str]]]:
+    """The `__getattr__` and `__dir__` of a package: its source says, for type checkers, which name
+    is imported from where.
     """
-    modules = {name: module for module, names in homes.items() for name in names.split()}
+    source = Path(str(import_module(package).__file__)).read_text(encoding="utf-8")
+    modules = {n: module for module, names in _IMPORT.findall(source) for n in names.split(", ")}
 
     def find(name: str) -> object:
         if name in modules:
-            return getattr(import_module(f"acegraph.{modules[name]}"), name)
+            return getattr(import_module(modules[name]), name)
         if moved := _home_of(name, import_module(package)):
             # An ImportError, since Python hides an AttributeError of an import.
             raise ImportError(f"{package} does not have {name} any more: {moved} has it")

@@ -6,7 +6,7 @@ Learning again without them is in `graph/operations/learning/purge.py`.
 import json
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,6 +54,10 @@ class PurgeFilter:
     entities: tuple[Entity, ...] = ()
     """Fields with their values: labels of any of these customers, merchants or cards."""
 
+    def __post_init__(self) -> None:
+        if not ((self.source or "").strip() or self.entities):
+            raise InvalidInput("purge wants the name of a source or an entity")
+
     def describe(self) -> str:
         """The filter in words for the history, without the entity's value: it may be erased."""
         counts = Counter(name for name, _ in self.entities)
@@ -79,14 +83,6 @@ class PurgeFilter:
                 for name, value in self.entities
             )
         )
-
-
-def purge_filter(source: str | None, entities: Iterable[Entity]) -> PurgeFilter:
-    """The filter of a purge; one that would match everything is refused."""
-    pairs = tuple(entities)
-    if not ((source or "").strip() or pairs):
-        raise InvalidInput("purge wants the name of a source or an entity")
-    return PurgeFilter(source, pairs)
 
 
 def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "user") -> Purged:

@@ -56,7 +56,7 @@ def lists_in(tree: ast.Module) -> Iterator[str]:
             asked = (one.comparators for one in ast.walk(part) if isinstance(one, ast.Compare))
             is_found = any(is_a_list(words) for some in asked for words in some)
             name = getattr(part, "name", "")
-        if is_found and name not in ("__all__", "_HOMES"):
+        if is_found and name != "__all__":
             yield name
 
 

@@ -13,7 +13,7 @@ from acegraph.state.ledger.lookups import nodes_with_cases
 from acegraph.state.maintenance.label_withdrawal import (
     Entity,
     Purged,
-    purge_filter,
+    PurgeFilter,
     withdraw_labels,
 )
 from acegraph.state.values.bullet import Status, number_of
@@ -36,7 +36,7 @@ def purge(
     after the first bad one, a set of rules is sought for all that are left: it takes the place of
     what was learned beside the bad ones if it explains held-out cases better.
     """
-    to_purge = purge_filter(_as_stored(source, playbook), entities)
+    to_purge = PurgeFilter(_as_stored(source, playbook), tuple(entities))
     curator = curator or Curator()
     before, in_use = _ids(playbook, "active"), _ids(playbook, "active", "candidate")
     with playbook.writing():
