@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.runtime.ask import answer_fields, ask
+from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, Bullet
 from acegraph.state.errors import InvalidAnswer
@@ -127,5 +127,4 @@ def _question(bullet: Bullet) -> dict[str, object]:
         "proof": bullet.proof,
         "evidence": dict(bullet.evidence),
         "origin": dict(bullet.origin),
-        "answer": answer_fields(ApprovalAnswer),
     }

@@ -13,7 +13,7 @@ from acegraph.nodes.judge.outcome import (
     learns_now,
     verdict_word,
 )
-from acegraph.nodes.runtime.ask import answer_fields, ask
+from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, BulletPlaybook
 from acegraph.state.maintenance.people import review_queue
@@ -99,5 +99,4 @@ def _question(state: AceState, decision: str | None, reason: str) -> dict[str, o
         "undecided": undecided,
         "known_label": case["ground_truth"],
         "asked_because": reason,
-        "answer": answer_fields(VerdictAnswer),
     }

@@ -84,10 +84,8 @@ class EmbeddingModel:
             with np.errstate(over="ignore"):  # what is too large becomes infinite
                 matrix = np.asarray(rows, dtype=np.float32)
         fits = matrix.ndim == 2 and len(matrix) == len(wanted) and matrix.size > 0
-        if not fits or not np.isfinite(matrix).all():
+        if not fits or not np.isfinite(matrix).all() or not matrix.any(axis=1).all():
             raise ModelAnswerInvalid(f"embedding model {self.name} gave no usable vectors")
-        if not matrix.any(axis=1).all():
-            raise ModelAnswerInvalid(f"embedding model {self.name} gave vectors of zeros")
         directions = unit(matrix).round(5)
         if len({text.casefold() for text in wanted}) > 1 and (directions == directions[0]).all():
             raise ModelAnswerInvalid(

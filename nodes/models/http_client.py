@@ -7,9 +7,8 @@ may succeed at another attempt. answers.py says what an answer must be.
 import importlib
 import json
 import logging
-from collections.abc import Mapping
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import openai
 
@@ -24,11 +23,6 @@ else:  # openai 3 builds on httpx2, openai 2 on httpx; both have the same interf
     httpx = importlib.import_module(
         openai.DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0]
     )
-
-_HOPELESS: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-"""Codes that come with status 429 and do not go away by waiting."""
-
-_NOT_IMPLEMENTED: Final = 501
 
 
 def _without_credentials(record: logging.LogRecord) -> bool:
@@ -60,10 +54,14 @@ class Client(openai.DefaultAsyncHttpxClient):
         answer = _read_json(response.content)
         used = as_mapping(answer.get("usage"))
         usage.end_call(name, used.get("prompt_tokens"), used.get("completion_tokens"))
-        if response.status_code >= 300:
-            return _failed(response, answer, name)
-        if response.status_code != 200:
-            status = response.status_code
+        if (status := response.status_code) >= 400:
+            return response  # OpenAI's library decides whether to ask again
+        if status >= 300:
+            raise ModelUnavailable(
+                f"{name}: the server redirects (HTTP {status}), which is not followed; "
+                "set OPENAI_BASE_URL to the address it redirects to"
+            )
+        if status != 200:
             raise ModelAnswerInvalid(f"{name}: the answer has HTTP status {status}, not 200")
         check_answer(name, question, answer, response.content)
         headers = {"content-type": "application/json"}
@@ -84,19 +82,6 @@ async def _read_whole(
                 raise ModelAnswerInvalid(f"{name}: the answer has more than {limit / 1e6:g} MB")
     status, headers = response.status_code, response.headers
     return httpx.Response(status, headers=headers, content=bytes(body), request=request)
-
-
-def _failed(response: httpx.Response, answer: Mapping[str, object], name: str) -> httpx.Response:
-    """The answer of a server that gives none; OpenAI's library decides whether to ask again."""
-    if response.status_code < 400:
-        raise ModelUnavailable(
-            f"{name}: the server redirects (HTTP {response.status_code}), which is not followed; "
-            "set OPENAI_BASE_URL to the address it redirects to"
-        )
-    code = as_mapping(answer.get("error")).get("code")
-    if code in _HOPELESS or response.status_code == _NOT_IMPLEMENTED:
-        response.headers["x-should-retry"] = "false"
-    return response
 
 
 def _read_json(content: bytes) -> dict[str, object]:

@@ -36,8 +36,6 @@ Method = Literal["json_schema", "function_calling", "prompt"]
 F = TypeVar("F", bound=Form)
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
-_INSIDE_A_VALUE: Final = ("[", "]", ",", '"', "'")
-"""What stands beside an object that is part of another JSON value."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _BEFORE_SCHEMAS = re.compile(r"gpt-3\.5|gpt-4(?:-|$)")
 _ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
@@ -172,27 +170,14 @@ class LanguageModel:
         if message.tool_calls:
             # By way of JSON: a lone surrogate, which no checkpoint can hold, is refused there.
             filled = form.model_validate_json(json.dumps(message.tool_calls[0]["args"]))
-            beside, is_same = str(message.text), not found or _may_be(filled, found[0])
+            beside = str(message.text)
         elif found is None:
             raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
         else:
-            beside = message.text[found.end() :].lstrip()
-            if message.text[: found.start()].rstrip().endswith(_INSIDE_A_VALUE) or (
-                beside.startswith(_INSIDE_A_VALUE)
-            ):
-                raise _Unreadable(f"{self.name} gave {form.__name__} inside of something else")
-            filled, is_same = form.model_validate_json(found[0]), True
-        if not is_same or filled.is_contradicted_by(beside):
+            filled, beside = form.model_validate_json(found[0]), message.text[found.end() :]
+        if filled.is_contradicted_by(beside):
             raise _Unreadable(f"{self.name} gave two answers, not one")
         return filled
-
-
-def _may_be(filled: Form, text: str) -> bool:
-    """Whether the JSON beside a function call is the same answer, or none of this form."""
-    try:
-        return type(filled).model_validate_json(text) == filled
-    except ValidationError:
-        return True
 
 
 class _Unreadable(ModelAnswerInvalid):

@@ -16,7 +16,7 @@ from acegraph.state.run.schema import RunSettings, Update
 from acegraph.state.values.verdict import UNDECIDED, Verdict
 
 if TYPE_CHECKING:
-    from acegraph.state.run.review_answers import AnyAnswer, ApprovalAnswer, VerdictAnswer
+    from acegraph.state.run.review_answers import AnyAnswer
 
 
 def held_for_review(decision: Verdict | None, risk: float | None, settings: RunSettings) -> Update:
@@ -62,8 +62,3 @@ def ask(
             return read_answer(form, answer, check_all, stored)
         except InvalidAnswer as error:
             answer = interrupt({**question, "error": str(error)})
-
-
-def answer_fields(form: type[VerdictAnswer] | type[ApprovalAnswer]) -> dict[str, str]:
-    """The fields of an answer with their descriptions, for the program that shows the question."""
-    return {name: field.description or "" for name, field in form.model_fields.items()}

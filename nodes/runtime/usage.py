@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from threading import RLock
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from acegraph.state import BudgetSpent, InvalidSettings
-
-if TYPE_CHECKING:
-    pass
 
 _COUNTING: Final = RLock()
 

@@ -77,11 +77,6 @@ class Pool:
         """The bullets for stage 3: a rule that fails is out, whatever its cosine."""
         return np.asarray(self.is_good & (self.answers != FAILS))
 
-    @property
-    def has_prose(self) -> bool:
-        """Whether any bullet has no rule, so that it must pass the semantic threshold."""
-        return bool((self.is_good & ~self.view.is_rule).any())
-
     def selection(
         self,
         bullets: tuple[Bullet, ...] = (),

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 ScoredBullets = tuple[list[Bullet], dict[str, dict[str, float]]]
 """Bullets, best first, and by bullet id every component of their scores."""
-_ENOUGH_TO_WARN = 20
 _NOTHING: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
@@ -69,7 +68,6 @@ class HybridSelector:
         self.seed = seed
         self.keep_queries = keep_queries
         """Whether vectors of transactions are stored: by its vector one can guess at a text."""
-        self._selections = self._emptied = 0
         self._model: EmbeddingModel | None = named_embeddings(embeddings) if embeddings else None
         self._model_name = embedding_model
         if self._model is None and embedding_model is not None:
@@ -138,8 +136,6 @@ class HybridSelector:
             n_bullets, threshold, self.weights, self.diversity_weight, self.seed
         )
         selection = await wait.work(choose, pool, vector, matrix, settings, decision_id)
-        if not warnings and pool.has_prose:  # rules need no threshold
-            warnings = self._warn_if_often_empty(selection)
         return replace(selection, warnings=warnings) if warnings else selection
 
     async def _embed(
@@ -165,17 +161,6 @@ class HybridSelector:
                 f"{model.name} gave vectors of {len(query)} dimensions; others are stored"
             )
         return unit(query), matrix.rows[: view.size]
-
-    def _warn_if_often_empty(self, selection: Selection) -> tuple[str, ...]:
-        """A warning when stage 3 mostly leaves nothing: the threshold does not fit the model."""
-        self._selections += 1
-        self._emptied += not selection.funnel["semantic"]
-        if self._selections < _ENOUGH_TO_WARN or 2 * self._emptied <= self._selections:
-            return ()
-        return (
-            f"stage 3 left no bullet in {self._emptied} of {self._selections} selections; "
-            "lower semantic_threshold if these bullets should apply",
-        )
 
 
 class Selectors:

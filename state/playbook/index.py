@@ -155,16 +155,6 @@ class View:
         rates = np.divide(helpful, judged, out=np.full(self.size, 0.5), where=judged > 0)
         return helpful, harmful, rates
 
-    @property
-    def has_rules(self) -> bool:
-        """Whether any bullet carries a condition."""
-        return self._rules.has_any
-
-    @property
-    def is_rule(self) -> Bools:
-        """Which bullets carry a condition."""
-        return self._rules.is_rule[: self.size]
-
     def holds(self, fields: Mapping[str, Scalar]) -> Answers:
         """What each condition says of the fields of a transaction."""
         return self._rules.holds(fields, self.size)

@@ -36,11 +36,6 @@ class RuleTable:
         self.tested_derived: set[str] = set()
         """The fields derived from earlier payments that conditions test."""
 
-    @property
-    def has_any(self) -> bool:
-        """Whether any row has a condition."""
-        return bool(self._tests)
-
     def put(self, row: int, condition: Condition | None) -> None:
         """Write the condition of one row."""
         self.is_rule = grown(self.is_rule, row + 1)

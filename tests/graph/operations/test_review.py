@@ -597,7 +597,8 @@ def test_a_question_says_what_becomes_of_the_reason() -> None:
     playbook = BulletPlaybook()
     graph = graph_on(playbook, InMemorySaver())
     question = asked(graph.invoke(GIVEN, THREAD))
-    assert "kept in the ledger" in question["answer"]["why"]
+    fields = question["response_schema"]["properties"]
+    assert "kept in the ledger" in fields["why"]["description"]
     question = asked(graph.invoke(verdict("ann", "APPROVE", "an old friend"), THREAD))
     assert "kept in the history" in question["answer"]["why"]
     result = graph.invoke(approval("bob", True, "read it twice"), THREAD)

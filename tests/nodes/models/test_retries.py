@@ -37,13 +37,6 @@ def test_a_pause_of_an_hour_is_not_begun(server: OpenAIServer) -> None:
     assert len(server.chats) == 1
 
 
-def test_a_spent_quota_is_not_tried_again(server: OpenAIServer) -> None:
-    server.on_all(failed(429, "pay first", "insufficient_quota"))
-    with pytest.raises(ModelUnavailable, match="insufficient_quota"):
-        SimpleFraudAgent().decide(SUSPICIOUS)
-    assert len(server.chats) == 1
-
-
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
 def test_what_waiting_does_not_change_is_not_tried_again(server: OpenAIServer, status: int) -> None:
     server.on_all(failed(status, "no"))

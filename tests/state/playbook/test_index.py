@@ -73,7 +73,6 @@ def arrays_say_what_the_bullets_say(playbook: BulletPlaybook) -> None:
     assert view.in_context("online").tolist() == [
         b.status == "active" and b.source == "online" for b in bullets
     ]
-    assert view.is_rule.tolist() == [b.condition is not None for b in bullets]
 
 
 def undone(playbook: BulletPlaybook) -> None:
