@@ -5,8 +5,9 @@ the best of them fitted again, and then each literal may change places with any 
 term may become longer or shorter. How many terms are worth having, held-out cases tell (whole.py).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import combinations
 from typing import Final
 
@@ -65,7 +66,8 @@ class Rows:
 
     def fired(self, terms: Iterable[Term]) -> Mask:
         """On which cases each term holds."""
-        held = [self.literals.masks[list(term)].all(axis=0) for term in terms]
+        masks, none = self.literals.masks, np.ones(len(self.fraud), bool)
+        held = [reduce(np.logical_and, (masks[i] for i in term), none) for term in terms]
         return np.array(held, bool).reshape(len(held), len(self.fraud))
 
     def log_likelihood(self, log_odds: Numbers) -> Numbers:
@@ -175,18 +177,17 @@ def _z(sums: Singles) -> Numbers:
     return np.asarray(sums[..., 1] / np.sqrt(np.maximum(sums[..., 2] - known, 0.0) + 0.5))
 
 
-def search(rows: Rows, most: int, *, pairs: bool, staying: Sequence[Term] = ()) -> tuple[Fit, ...]:
+def search(rows: Rows, most: int, *, pairs: bool, staying: Sequence[Term] = ()) -> Iterator[Fit]:
     """The best sets of none, one, two ... at most so many terms beside those that stay."""
     fit = Fit.of(rows, staying)
-    found = [fit]
-    while len(found) <= most:
+    yield fit
+    for length in range(1, most + 1):
         longer = _longer(rows, fit, pairs=pairs)
         if longer is None:
-            break
-        swaps = len(rows.fraud) <= _MOST_TO_SWAP and len(found) in _SWAPPED_AT
+            return
+        swaps = len(rows.fraud) <= _MOST_TO_SWAP and length in _SWAPPED_AT
         fit = _swapped(rows, longer, len(staying), pairs=pairs) if swaps else longer
-        found.append(fit)
-    return tuple(found)
+        yield fit
 
 
 def _longer(rows: Rows, fit: Fit, *, pairs: bool) -> Fit | None:

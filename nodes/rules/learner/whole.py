@@ -10,7 +10,7 @@ fields as a whole must tell the labels apart (signal.py); then less is asked.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,6 +50,8 @@ _HARDLY: Final = 1.0
 """Standard errors by which a shorter set may be worse."""
 _FOLDS: Final = 5
 _FOLDS_OF_MANY: Final = 3
+_PATIENCE: Final = 5
+"""After so many longer sets that explain held-out cases no better, none is looked at."""
 _MANY: Final = 1_000
 """From so many cases of the rarer label on fewer folds are enough."""
 _REPEATED: Final = 1_000
@@ -125,7 +127,7 @@ def best_rules(
     stands_out = sureness >= _SURE_IF_IT_STANDS_OUT and chance_of_no_signal(searched.rows) <= signal
     if shape.length == 0 or not (stands_out or sureness >= _SURE):
         return None
-    fit = searched.sets(searched.rows, shape.pairs, shape.length)[-1]
+    *_, fit = searched.sets(searched.rows, shape.pairs, shape.length)
     if not is_ranked:
         fit = shortened(searched.rows, fit, staying)
     found = searched.conditions(fit, table, moves=not is_ranked)
@@ -203,7 +205,7 @@ class _Searched:
         )
         return cls(rows, stand_for[chosen], tuple(standing), fired, staying)
 
-    def sets(self, rows: Rows, pairs: bool, most: int) -> tuple[Fit, ...]:
+    def sets(self, rows: Rows, pairs: bool, most: int) -> Iterator[Fit]:
         """The best sets of these rows, longer and longer, each with the rules that stay."""
         first = rows.literals.fields.index("") if "" in rows.literals.fields else 0
         stay = [(first + i,) for i in range(self.staying)]
@@ -266,12 +268,12 @@ class _HeldOut:
             plain[out] += by_itself / times
             stood[out] += with_rules / times
             for pairs in (False, True):
-                sets = searched.sets(known, pairs, lengths[-1])
+                said = list(_said_of(unseen, searched.sets(known, pairs, lengths[-1])))
                 for length in lengths:
-                    said = sets[min(length, len(sets) - 1)].log_odds(unseen)
+                    by_set = said[min(length, len(said) - 1)]
                     shape = _Shape(pairs, length)
-                    log_odds[shape][out] += said / times
-                    likelihood[shape][out] += unseen.log_likelihood(said) / times
+                    log_odds[shape][out] += by_set / times
+                    likelihood[shape][out] += unseen.log_likelihood(by_set) / times
         return cls(rows.fraud, log_odds, likelihood, plain, stood)
 
     def best(self, *, is_shortest: bool) -> _Shape:
@@ -292,6 +294,17 @@ class _HeldOut:
             ),
             key=lambda shape: shape.length,
         )
+
+
+def _said_of(unseen: Rows, sets: Iterable[Fit]) -> Iterator[Numbers]:
+    """What longer and longer sets say of unseen cases, as long as they explain them better."""
+    best, since = -np.inf, 0
+    for fit in sets:
+        yield (log_odds := fit.log_odds(unseen))
+        explained = float(unseen.log_likelihood(log_odds).sum())
+        best, since = max(best, explained), 0 if explained > best else since + 1
+        if since == _PATIENCE:
+            return
 
 
 def _parts(fraud: Mask, times: int) -> Iterator[Mask]:
