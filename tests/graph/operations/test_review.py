@@ -600,7 +600,8 @@ def test_a_question_says_what_becomes_of_the_reason() -> None:
     fields = question["response_schema"]["properties"]
     assert "kept in the ledger" in fields["why"]["description"]
     question = asked(graph.invoke(verdict("ann", "APPROVE", "an old friend"), THREAD))
-    assert "kept in the history" in question["answer"]["why"]
+    fields = question["response_schema"]["properties"]
+    assert "kept in the history" in fields["why"]["description"]
     result = graph.invoke(approval("bob", True, "read it twice"), THREAD)
     assert result["reasons"][-1] == "analyst:ann: an old friend"
     assert playbook.history()[-1]["reason"] == "approved: read it twice"
