@@ -13,13 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
-from pydantic import Field as Described
 from typing_extensions import TypedDict, Unpack
 
 from acegraph.nodes.agent.agent import AgentLike, as_agent
@@ -33,8 +32,8 @@ from acegraph.nodes.runtime.step import Body, Step, when_needed
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
-from acegraph.state.run.schema import GivenTransaction, RunSettings
-from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE
+from acegraph.state.run.schema import RunSettings
+from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 
 if TYPE_CHECKING:
@@ -79,9 +78,8 @@ def create_ace_graph(
 
 def build_graph(parts: Parts) -> AceGraph:
     """The nodes and the edges of the picture above."""
-    given = input_schema(parts.playbook, parts.context.node)
     graph = _Builder(
-        AceState, context_schema=AceContext, input_schema=given, output_schema=AceOutput
+        AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
     graph.default_name = parts.name
     graph.read_task = partial(parts.playbook.task, parts.context.node)
@@ -98,33 +96,6 @@ def build_graph(parts: Parts) -> AceGraph:
         graph.add_conditional_edges("judge", after_judge)
         graph.add_edge("curator", END)
     return graph
-
-
-def input_schema(playbook: BulletPlaybook, node: str) -> type[AceInput]:
-    """What a caller gives: a form offers the fields and the answers of a task that was set."""
-    if not any(playbook.declared("task", name) for name in (node, DEFAULT_NODE)):
-        return AceInput
-    return described_input(playbook.task(node))
-
-
-def described_input(task: Task) -> type[AceInput]:
-    """The input of a graph, described by a task for the forms that are drawn from it."""
-    from acegraph.state.task.schema import json_schema
-
-    schemas: list[Any] = [json_schema(task) if task.fields else {"type": "object"}]
-    if task.reader or "text" in task.by_name or not task.fields:
-        schemas.append({"type": "string"})
-    case: dict[str, Any] = {"anyOf": schemas}
-    answers: dict[str, Any] = {"enum": [*task.answers, None]}
-    fields = dict(AceInput.__annotations__)
-    fields["transaction"] = Annotated[
-        GivenTransaction, Described(description=task.about, json_schema_extra=case)
-    ]
-    fields["ground_truth"] = Annotated[
-        str | None,
-        Described(description="the right answer, if it is known", json_schema_extra=answers),
-    ]
-    return TypedDict("AceInput", fields, total=False)  # type: ignore[operator, no-any-return]
 
 
 def deciding_steps(parts: Parts) -> tuple[Step, Step, Step]:
@@ -278,27 +249,22 @@ class Collaborators(TypedDict, total=False):
 
 def gather_parts(
     playbook: BulletPlaybook,
-    agent: AgentLike = None,
-    judge: JudgeLike = None,
-    reflector: ReflectorLike = None,
     *,
-    curator: Curator | None = None,
-    embeddings: Embeddings | EmbeddingModel | None = None,
     context: AceContext | Mapping[str, object] | None = None,
-    prompts: Prompts | None = None,
+    **given: Unpack[Collaborators],
 ) -> Parts:
     """The collaborators in the form that the nodes call; a missing one becomes its default."""
-    told = _checked(prompts or {}, {"agent": agent, "judge": judge, "reflector": reflector})
-    _refuse_other_kinds(curator, embeddings)
+    told, reflector = _checked_prompts(given), given.get("reflector")
+    _refuse_other_kinds(given.get("curator"), given.get("embeddings"))
     parts = Parts(
         playbook,
-        as_agent(agent, told.get("agent")),
-        as_judge(judge, told.get("judge")),
-        Selectors(embeddings),
+        as_agent(given.get("agent"), told.get("agent")),
+        as_judge(given.get("judge"), told.get("judge")),
+        Selectors(given.get("embeddings")),
         AceContext.given(context),
         given_reflector=reflector,
         reflector_prompt=told.get("reflector"),
-        given_curator=curator,
+        given_curator=given.get("curator"),
     )
     if reflector is not None:
         _ = parts.reflector  # what cannot be one is refused at once
@@ -319,14 +285,19 @@ def _refuse_other_kinds(curator: object, embeddings: object) -> None:
         )
 
 
-def _checked(prompts: Prompts, collaborators: Mapping[str, object]) -> Prompts:
+def _checked_prompts(given: Collaborators) -> Prompts:
     """The prompts, if each is for a role that asks a model with the prompt of this package."""
+    prompts = given.get("prompts") or {}
+    asked = {
+        "agent": given.get("agent"),
+        "judge": given.get("judge"),
+        "reflector": given.get("reflector"),
+    }
     for role, prompt in prompts.items():
-        if role not in collaborators:
-            raise InvalidSettings(f"no prompt of {role!r}; there are {', '.join(collaborators)}")
+        if role not in asked:
+            raise InvalidSettings(f"no prompt of {role!r}; there are {', '.join(asked)}")
         if not isinstance(prompt, str) or not prompt.strip():
             raise InvalidSettings(f"the prompt of {role!r} is a text of instructions")
-        given = collaborators[role]
-        if not is_model(given):
+        if not is_model(asked[role]):
             raise InvalidSettings(f"the {role} that was given has its own prompt; leave one out")
     return prompts

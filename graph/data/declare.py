@@ -16,7 +16,7 @@ from acegraph.state import BulletPlaybook, InvalidDataset
 from acegraph.state.errors import some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
-from acegraph.state.task.guess import Guess, corrected, guess, guess_task
+from acegraph.state.task.guess import corrected, guess, guess_task
 from acegraph.state.task.task import Task
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.notation import written
@@ -55,7 +55,8 @@ def declare(
         task, said = _widened(before, columns, new), _differences(before, columns, new)
     else:
         guesses = [] if given else corrected(guess(columns), columns, _entities(items))
-        task, said = given or guess_task(node, guesses), "; ".join(_told(guesses))
+        task = given or guess_task(node, guesses)
+        said = "; ".join(f"{one.field.name}: {one.why}" for one in guesses if one.why)
     task = task.hiding([*before.hidden, *(given.hidden if given else ())])
     task = _without_repeats(task, columns)
     grows = task.unknown == "grow"
@@ -135,7 +136,3 @@ def _differences(
     said = [f"new: {some(new)}"] if new else []
     said += [f"missing: {some(missing)}"] if missing else []
     return f"other columns than the playbook knows: {'; '.join(said)}" if said else ""
-
-
-def _told(guesses: Sequence[Guess]) -> list[str]:
-    return [f"{one.field.name}: {one.why}" for one in guesses if one.why]

@@ -1,14 +1,12 @@
 """What becomes of a transaction or of the columns of a file, for `acegraph read` to print."""
 
-import re
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from acegraph.graph.data.files import Dataset
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
-from acegraph.nodes.text.reader import Found, find
+from acegraph.nodes.text.reader import find
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import APPROVE, DECLINE, Case, Transaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
@@ -17,8 +15,6 @@ from acegraph.state.task.guess import Guess
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
 
-_WORDS: Final = re.compile(r"[\w$€£.,:%'-]++")
-_LETTER: Final = re.compile(r"\w")
 _LOOKED_AT: Final = 20_000
 _SHOWN: Final = 4
 _ONCE: Final = "the rows span each of its values once"
@@ -40,7 +36,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Readings:
-    """The fields that were read, and the words or fields that were ignored."""
+    """The fields that were read, and those that were ignored."""
 
     read: list[Reading]
     ignored: list[str]
@@ -52,13 +48,12 @@ def explain(transaction: Transaction, task: Task = CARD_PAYMENTS) -> Readings:
     doubts = [f"{doubt.field} ({doubt.why})" for doubt in understood.doubts]
     if transaction.fields:
         return Readings(list(_of_fields(understood, transaction)), doubts)
-    text, spans = transaction.text, find(transaction.text)
-    words: dict[str, str] = {}
-    for span in spans:
+    text, words = transaction.text, dict[str, str]()
+    for span in find(text):
         words.setdefault(span.field, text[span.start : span.end].strip())
     fields = {name: value for name, value in understood.fields.items() if name != "text"}
     read = [Reading(name, str(v), words.get(name, "derived")) for name, v in fields.items()]
-    return Readings(read, [*doubts, *_words_outside(text, spans)])
+    return Readings(read, doubts)
 
 
 def _of_fields(understood: Understood, given: Transaction) -> Iterator[Reading]:
@@ -66,16 +61,6 @@ def _of_fields(understood: Understood, given: Transaction) -> Iterator[Reading]:
         if value is not None:
             origin = "given" if name.rpartition(".")[0] not in given.fields else "derived"
             yield Reading(name, str(value), origin)
-
-
-def _words_outside(text: str, spans: Sequence[Found]) -> Iterator[str]:
-    """The words that no span touches."""
-    by_start, read_to = deque(sorted(spans, key=lambda span: span.start)), 0
-    for word in _WORDS.finditer(text):
-        while by_start and by_start[0].start < word.end():
-            read_to = max(read_to, by_start.popleft().end)
-        if read_to <= word.start() and _LETTER.search(word[0]):
-            yield word[0]
 
 
 @dataclass(frozen=True)

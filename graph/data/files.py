@@ -5,16 +5,15 @@ The columns are what `guess` takes them for (state/task/guess.py), or what was s
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from acegraph.graph.data.forms import Forms
-from acegraph.graph.data.labels import a_label, guess_column, need, read_label
+from acegraph.graph.data.labels import a_label, need, read_label
 from acegraph.graph.data.rows import ReadRows, read_rows
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import sighting_of
@@ -302,23 +301,13 @@ def time_of(value: object) -> str | None:
 
 
 def check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:
-    """Refuse a name that no column has, with a guess at the one that was meant."""
-    for option, name in _named(layout):
-        if name in names:
-            continue
-        guessed = guess_column(name, names)
-        hint = f"did you mean {guessed!r}? ({option} {shlex.quote(guessed)})" if guessed else ""
-        hint = hint or f"say which one to take ({option})"
-        raise InvalidDataset(
-            f"{file}: row 1: field {name!r} is missing; it has {', '.join(names)}; {hint}"
-        )
-
-
-def _named(layout: FileLayout) -> Iterator[tuple[str, str]]:
-    """The names of columns that were given, by their options."""
-    yield "--label", layout.answer
-    if layout.query is not None:
-        yield "--text", layout.query
-    if layout.ids not in (None, "id"):
-        yield "--id", str(layout.ids)
-    yield from (("--as", name) for name in layout.declared)
+    """Refuse a name that no column has."""
+    ids = layout.ids if layout.ids != "id" else None
+    given = {"--label": layout.answer, "--text": layout.query, "--as NAME=id": ids}
+    options = [*given.items(), *(("--as", name) for name in layout.declared)]
+    for option, name in options:
+        if name is not None and name not in names:
+            raise InvalidDataset(
+                f"{file}: row 1: field {name!r} is missing; it has {', '.join(names)}; "
+                f"say which one to take ({option})"
+            )

@@ -5,7 +5,7 @@ written like today's. This is the one lenient reader; what it cannot settle it s
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -125,10 +125,3 @@ def _unit(texts: Collection[str]) -> str:
             return ""
         units.add(match[1] or match[3])
     return units.pop() if len(units) == 1 else ""
-
-
-def columns_of(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, list[str]]]:
-    """The cells of rows, column by column."""
-    listed = list(rows)
-    for name in listed[0] if listed else ():
-        yield name, [row.get(name, "") for row in listed]

@@ -1,13 +1,11 @@
 """The labels of a file: which column has them, and which word means fraud."""
 
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Mapping
 
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.form import read_cell
 from acegraph.state.task.guess import no_or_yes
-from acegraph.state.task.task import fold
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
 
@@ -48,17 +46,6 @@ def need(row: Mapping[str, object], name: str, where: str) -> object:
 def is_empty(value: object) -> bool:
     """Whether a cell holds nothing."""
     return value is None or value == "" or value != value  # NaN is not even itself
-
-
-def guess_column(name: str, names: Sequence[str]) -> str | None:
-    """The column that was probably meant: one of almost that name.
-
-    >>> guess_column("is-fruad", ["Time", "Amount", "is_fraud"])
-    'is_fraud'
-    """
-    by_fold = {fold(other): other for other in reversed(names)}
-    close = get_close_matches(fold(name), by_fold, n=1, cutoff=0.8)
-    return by_fold[close[0]] if close else None
 
 
 def _label_value(label: object) -> object:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
-from acegraph.graph.data.forms import Forms, columns_of, find_forms
+from acegraph.graph.data.forms import Forms, find_forms
 from acegraph.state.errors import InvalidDataset
 from acegraph.state.task.form import label_cell
 from acegraph.state.values.transaction import Scalar, each_name_once
@@ -49,7 +49,8 @@ def read_rows(file: Path, answer: str, forms: Forms | None = None) -> ReadRows:
 
 def forms_of(cells: Sequence[Mapping[str, str]], answer: str, *, is_continental: bool) -> Forms:
     """How the columns of a CSV are written; its labels are words."""
-    columns = {name: texts for name, texts in columns_of(cells) if name != answer}
+    names = [name for name in (cells[0] if cells else ()) if name != answer]
+    columns = {name: [row.get(name, "") for row in cells] for name in names}
     return find_forms(columns, is_continental=is_continental)
 
 

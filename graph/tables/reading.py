@@ -29,7 +29,7 @@ Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 _EXACT: Final = 2**53
 _MISSING: Final = -1
-_A_TIME: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
+_A_TIME: Final = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?$"
 _A_NUMBER: Final = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
 _A_MOMENT: Final = "a time"
 """Stands for the text of each time: no rule compares it."""
@@ -136,19 +136,16 @@ class FieldReader:
 
     def _read_times(self, array: pa.Array) -> Parts | None:
         """A column of plain times; None for any other one."""
-        has_hour = not pa.types.is_date(array.type)
         if not (is_text(array.type) or pa.types.is_temporal(array.type)):
             return None
+        has_hour, form = not pa.types.is_date(array.type), self._form.date if self._is_cells else ""
         try:
-            if is_text(array.type) and self._is_cells and self._form.date:
-                has_hour = has_clock(self._form.date)
-                array = pc.strptime(array, self._form.date, "us")
-            elif is_text(array.type):
-                lengths = [n for n in pc.min_max(pc.binary_length(array)).as_py().values() if n]
-                is_one_form = len({n > len("2026-01-31") for n in lengths}) == 1
-                if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_TIME)).as_py():
-                    return None
-                has_hour = lengths[0] > len("2026-01-31")
+            if is_text(array.type) and form and has_clock(form):
+                array = pc.strptime(array, form, "us")
+            elif is_text(array.type) and (
+                form or not pc.all(pc.match_substring_regex(array, _A_TIME)).as_py()
+            ):
+                return None  # days are few: each is read once
             zone = getattr(array.type, "tz", None) and self.field.zone
             times = array.cast(pa.timestamp("us", zone))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as the thirtieth of February

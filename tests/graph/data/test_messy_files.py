@@ -210,13 +210,13 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, object], str]] = {
         "f.csv",
         ROWS.encode(),
         {"answer": "class"},
-        "did you mean 'Class'? (--label Class)",
+        "it has amount, Class; say which one to take (--label)",
     ),
     "a column to declare that is not there": (
         "f.csv",
         b"amount,fraud\n1,0\n2,1\n",
         {"declared": {"amuont": "ignored"}},
-        "did you mean 'amount'? (--as amount)",
+        "field 'amuont' is missing; it has amount, fraud; say which one to take (--as)",
     ),
     "a column declared as nothing that there is": (
         "f.csv",
