@@ -11,9 +11,10 @@ from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Final, get_args, get_origin
 
 import typer
+from typer.models import ParameterInfo
 
 from acegraph.graph.cli.printing import visible, warn
 from acegraph.state import InvalidInput, InvalidSettings
@@ -107,11 +108,11 @@ def _doc_of(declared: object) -> tuple[str, dict[str, str]]:
 
 
 def _described(
-    one: inspect.Parameter, helps: Mapping[str, str], kind: Callable[..., Any]
+    one: inspect.Parameter, helps: Mapping[str, str], kind: Callable[[], ParameterInfo]
 ) -> inspect.Parameter:
     """A parameter with its help, as typer wants it."""
     if one.name in helps:
-        plain, told = one.annotation, list[Any]()
+        plain, told = one.annotation, list[ParameterInfo]()
         if get_origin(plain) is Annotated:
             plain, *told = get_args(plain)
         info = copy(told[0]) if told else kind()

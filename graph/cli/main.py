@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import metadata
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
@@ -31,27 +31,18 @@ from acegraph.state import AceError, InvalidInput, InvalidSettings
 from acegraph.state.run import gone
 from acegraph.state.run.review_answers import signature
 
-_UsageError: Any = typer.BadParameter.__base__
+_UsageError: Final = cast("type[typer.BadParameter]", typer.BadParameter.__base__)
 """click's error of wrong usage; typer brings a click of its own and does not export this class."""
 _INTERRUPTED: Final = 130
 """What a shell says of a program that was ended by Ctrl-C, and what typer gives for it."""
 _NO_PLAYBOOK: Final = ("demo", "init", "copy")
 
 
-class Group(TyperGroup):
-    """A group whose commands may be gone: then it says where each went."""
+class Acegraph(TyperGroup):
+    """The whole; its own options may also stand behind a command, as people type them.
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that is named first."""
-        words = [*ctx.command_path.split()[1:], *args[:2]]
-        for name in (" ".join(words), " ".join(words[:-1])):
-            if name in gone.COMMANDS:
-                raise InvalidSettings(f"acegraph {name} is gone: {gone.COMMANDS[name]}")
-        return super().resolve_command(ctx, args)
-
-
-class Acegraph(Group):
-    """The whole; its own options may also stand behind a command, as people type them."""
+    Of a command that is gone it says where it went.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take the options of the whole first, wherever they stand."""
@@ -64,6 +55,9 @@ class Acegraph(Group):
             else:
                 is_ours = word.partition("=")[0] in ("--json", "--alone", "--playbook", "--who")
                 (ours if is_ours else others).append(word)
+        for name in (" ".join(others[:2]), *others[:1]):
+            if name in gone.COMMANDS:
+                raise InvalidSettings(f"acegraph {name} is gone: {gone.COMMANDS[name]}")
         return super().parse_args(ctx, ours + others)
 
 
@@ -97,7 +91,7 @@ for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(console.declared(command))
 playbook_app = typer.Typer(
-    cls=Group, help="Look at a playbook and its versions, and change it.", no_args_is_help=True
+    help="Look at a playbook and its versions, and change it.", no_args_is_help=True
 )
 for name, command in playbook.COMMANDS.items():
     playbook_app.command(name)(console.declared(command))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
@@ -15,7 +15,15 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from pydantic import BaseModel, Field
 
 from acegraph.graph.build import create_ace_graph
-from acegraph.state import AceContext, AceInput, DecisionConflict, InvalidInput, InvalidSettings
+from acegraph.state import (
+    AceContext,
+    AceInput,
+    AceOutput,
+    AceState,
+    DecisionConflict,
+    InvalidInput,
+    InvalidSettings,
+)
 from acegraph.state.errors import PrunedDecision
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
@@ -29,7 +37,8 @@ _TOLD: Final = (
 )
 _NAMED: Final = 40
 """So many fields are named to a model."""
-Fields = dict[str, Any]
+Fields = dict[str, object]
+Compiled = CompiledStateGraph[AceState, AceContext, AceInput, AceOutput]
 _ANSWERED: Final = ("decision_id", "decision", "risk_score", "reasons", "undecided", "warnings")
 
 
@@ -43,7 +52,7 @@ class ToolInput(BaseModel):
 
 
 def create_fraud_tool(
-    graph: "AceGraph | CompiledStateGraph[Any, Any, Any, Any] | None" = None,
+    graph: "AceGraph | Compiled | None" = None,
     *,
     name: str | None = None,
     description: str | None = None,
@@ -79,7 +88,7 @@ def create_fraud_tool(
 class _Check:
     """What a call of the tool does."""
 
-    graph: CompiledStateGraph[Any, Any, Any, Any]
+    graph: Compiled
     task: Task
     settings: AceContext | None
 
@@ -99,9 +108,9 @@ class _Check:
         with _told_to_the_model():
             return self._answer(await self.graph.ainvoke(given, config, context=self.settings))
 
-    def _answer(self, result: Mapping[str, Any]) -> str:
+    def _answer(self, result: Mapping[str, object]) -> str:
         told = {key: result.get(key) for key in _ANSWERED}
-        told["decision"] = self.task.shown(result["decision"])
+        told["decision"] = self.task.shown(str(result["decision"]))
         return json.dumps(told, ensure_ascii=False)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from acegraph.graph.build import Parts, gather_parts, learning_steps, output_of
 from acegraph.nodes.agent.agent import SimpleFraudAgent
@@ -30,6 +30,7 @@ BATCH: Final = 500
 """How many decisions are recorded in one write at most."""
 Answer = AceOutput | AceError
 """What a run of the graph returns, or the error that it raises."""
+E = TypeVar("E", bound=AceError)
 
 
 def decide_many(
@@ -69,13 +70,11 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
     All are decided on the playbook as it is now. What they teach is curated in their order.
     """
     block = await wait.work(_opened, parts, len(given), wait)
-    answers: list[Any] = await wait.work(lambda: list(block.read(given)))
-    numbers = [n for n, one in enumerate(answers) if isinstance(one, ReadCase)]
-    states = await wait.together(block.decided(answers[n]) for n in numbers)
-    ended = await block.learned(await block.judged(states))
-    for number, result in zip(numbers, ended, strict=True):
-        answers[number] = result if isinstance(result, AceError) else output_of(result)
-    return answers
+    read = await wait.work(lambda: list(block.read(given)))
+    states = await wait.together(block.decided(one) for one in read if isinstance(one, ReadCase))
+    ended = iter(await block.learned(await block.judged(states)))
+    results = [next(ended) if isinstance(one, ReadCase) else one for one in read]
+    return [one if isinstance(one, AceError) else output_of(one) for one in results]
 
 
 def _opened(parts: Parts, cases: int, wait: Wait) -> _Block:
@@ -188,7 +187,7 @@ async def _unless_refused(step: Step, state: AceState, wait: Wait) -> Update | P
         return error
 
 
-def _answer(error: AceError) -> Any:
+def _answer(error: E) -> E:
     """An error about one decision; a database that failed is no answer."""
     if isinstance(error, PlaybookError) and not isinstance(error, REFUSED):
         raise error

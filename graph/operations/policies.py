@@ -6,7 +6,7 @@ at once. Where there is only one person, the change says so, and the history kee
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from acegraph.state import BulletPlaybook, InvalidSettings
 from acegraph.state.database.kept_values import forget, keep, kept_value
@@ -34,7 +34,7 @@ _SAFER: Final[dict[str, Callable[[float, float], bool]]] = {
 class Proposal:
     """A change of a policy."""
 
-    content: dict[str, Any]
+    content: dict[str, object]
     """The whole policy as it would be, as far as it is not as usual."""
     expected_version: int
     by: str

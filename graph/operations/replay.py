@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings
 
 
+Stored = Mapping[str, Any]
+"""A decision as the ledger has it."""
+
+
 @dataclass(frozen=True)
 class Replay:
     """A past decision beside its repetition."""
@@ -89,7 +93,7 @@ def replay(
     )
 
 
-def _why_not(stored: Mapping[str, Any]) -> str:
+def _why_not(stored: Stored) -> str:
     """Why a case cannot be decided again; empty if it can."""
     if stored["decision"] is None:
         return "is a labelled case that was never decided"
@@ -99,7 +103,7 @@ def _why_not(stored: Mapping[str, Any]) -> str:
 
 
 def selection_for(
-    playbook: BulletPlaybook, stored: Mapping[str, Any], embeddings: Embeddings | None = None
+    playbook: BulletPlaybook, stored: Stored, embeddings: Embeddings | None = None
 ) -> Selection:
     """The bullets that a playbook shows for a stored decision, with its settings and its seed."""
     transaction = Transaction(stored["text"], stored["fields"])

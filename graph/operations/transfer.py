@@ -8,7 +8,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -96,13 +96,13 @@ class _Entry(BaseModel):
     """A bullet as a file holds it."""
 
     content: str
-    condition: dict[str, Any] | None
+    condition: dict[str, object] | None
     node: Name
     source: Source
     status: Status
     problem_types: Annotated[tuple[Name, ...], Field(max_length=_MAX_WORDS - 1)]
     confidence: Annotated[float, Field(ge=0, le=1)]
-    origin: dict[str, Any] = {}
+    origin: dict[str, object] = {}
 
 
 def _bullet(given: object, file: str, where: str) -> Bullet:

@@ -4,7 +4,6 @@ allowed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
@@ -39,8 +38,8 @@ def is_local(host: str) -> bool:
         return host == "localhost"
 
 
-def check_site(request: Request, *, is_open: bool, kinds: Sequence[str] = ()) -> None:
-    """Refuse what a page of another site sends, and a body that is of none of these kinds.
+def check_site(request: Request, *, is_open: bool, kind: str = "") -> None:
+    """Refuse what a page of another site sends, and a body that is of another kind.
 
     Where nobody is asked for a token (`is_open`), only this machine's own names lead here: else
     another site could make its name mean this machine.
@@ -54,8 +53,8 @@ def check_site(request: Request, *, is_open: bool, kinds: Sequence[str] = ()) ->
     is_ours = origin is None or urlsplit(origin).netloc == host
     if not is_ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
         raise NotAllowed("this came from another site and was refused", 403)
-    if kinds and request.headers.get("content-type", "").partition(";")[0] not in kinds:
-        raise NotAllowed(f"a body is {' or '.join(kinds)}", 415)
+    if kind and request.headers.get("content-type", "").partition(";")[0] != kind:
+        raise NotAllowed(f"a body is {kind}", 415)
 
 
 def bearer_token(header: str) -> str:

@@ -29,7 +29,7 @@ from acegraph.state.maintenance.people.users import User
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (*routes.ENDPOINTS, *health.ENDPOINTS)
 Mounts = Callable[[Service], Sequence[BaseRoute]]
-_KINDS: Final = ("application/json", "application/x-ndjson")
+_KIND: Final = "application/json"
 """What a page of another site cannot send without being asked first."""
 NOBODY: Final = User("nobody", "viewer")
 """The user of the paths that need none."""
@@ -69,7 +69,7 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
             user = NOBODY
             if endpoint.role is not None:
                 if service.settings.without_users:
-                    check_site(request, is_open=True, kinds=_KINDS)
+                    check_site(request, is_open=True, kind=_KIND)
                 header = request.headers.get("authorization", "")
                 user = await service.user(header, endpoint.role)
             read = await read_items(request) if endpoint.method == "POST" else ([], False)

@@ -27,6 +27,9 @@ _SIGNATURE: Final = "langgraph_auth"
 """The prefix of the settings in which the server says who runs a graph."""
 
 
+_Asked = dict[str, Any]
+"""What somebody asks the server to do."""
+
 auth = Auth()
 _service: Final = Service(ServiceSettings(os.environ.get("ACE_PLAYBOOK_URL", "")))
 """The service whose users these are; its playbook is opened with the first token."""
@@ -49,7 +52,7 @@ async def deny(ctx: types.AuthContext, value: object) -> bool:
 
 
 @auth.on.threads
-async def own_threads(ctx: types.AuthContext, value: dict[str, Any]) -> types.FilterType:
+async def own_threads(ctx: types.AuthContext, value: _Asked) -> types.FilterType:
     """A thread with its runs and states belongs to the user who made it."""
     return _owned(ctx, value)
 
@@ -76,7 +79,7 @@ async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.Fil
 
 
 @auth.on.assistants
-async def own_assistants(ctx: types.AuthContext, value: dict[str, Any]) -> types.FilterType:
+async def own_assistants(ctx: types.AuthContext, value: _Asked) -> types.FilterType:
     """All users may read and run the server's assistants; each may change only their own ones."""
     if ctx.action in ("read", "search"):
         either = [{"owner": ctx.user.identity}, {"created_by": "system"}]
@@ -93,7 +96,7 @@ async def own_assistants(ctx: types.AuthContext, value: dict[str, Any]) -> types
 
 
 @auth.on.store
-async def own_store(ctx: types.AuthContext, value: dict[str, Any]) -> None:
+async def own_store(ctx: types.AuthContext, value: _Asked) -> None:
     """The items of a user are in namespaces that begin with the user's name."""
     given, own = tuple(value.get("namespace") or ()), (ctx.user.identity,)
     value["namespace"] = given if given[:1] == own else own + given  # a listed one begins with it
@@ -117,7 +120,7 @@ def _refuse(names: list[str]) -> None:
 
 
 def _owned(
-    ctx: types.AuthContext, value: dict[str, Any] | types.ThreadsUpdate | types.RunsCreate
+    ctx: types.AuthContext, value: _Asked | types.ThreadsUpdate | types.RunsCreate
 ) -> types.FilterType:
     if value.get("metadata") is None:
         value["metadata"] = {}

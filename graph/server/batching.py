@@ -1,13 +1,12 @@
 """Requests that come at the same time are decided together, and answered after the commit.
 
-While one batch is at work the next one gathers. Whoever comes when too many wait is told when to
-come again; what was acknowledged is recorded by then.
+While one batch is at work the next one gathers. Whoever comes when too many wait is told to come
+again; what was acknowledged is recorded by then.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -22,11 +21,7 @@ _Request = tuple[Sequence[AceInput], asyncio.Future[list[Answer]]]
 
 
 class TooMuch(AceError):
-    """More was sent than is taken; `retry_after` says in how many seconds to try again."""
-
-    def __init__(self, message: str, retry_after: float) -> None:
-        super().__init__(message)
-        self.retry_after = retry_after
+    """More was sent than is taken."""
 
 
 @dataclass
@@ -41,7 +36,6 @@ class Batcher:
         self.waiting = 0
         self._requests: deque[_Request] = deque()
         self._work: asyncio.Task[None] | None = None
-        self._seconds_each = 0.001
 
     async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
         """The answers to the transactions of one request.
@@ -54,8 +48,7 @@ class Batcher:
             for one in given
         ]
         if self.waiting and self.waiting + len(given) > self.most_waiting:
-            wait = self.waiting * self._seconds_each
-            raise TooMuch(f"{self.waiting} transactions are waiting; try again later", wait)
+            raise TooMuch(f"{self.waiting} transactions are waiting; try again later")
         loop = asyncio.get_running_loop()
         answers: asyncio.Future[list[Answer]] = loop.create_future()
         self._requests.append((given, answers))
@@ -71,12 +64,10 @@ class Batcher:
             while self._requests and size + len(self._requests[0][0]) <= BATCH:
                 requests.append(self._requests.popleft())
                 size += len(requests[-1][0])
-            began = time.monotonic()
             try:
                 await self._answer(requests)
             finally:
                 self.waiting -= size
-                self._seconds_each = max((time.monotonic() - began) / max(size, 1), 0.0001)
 
     async def _answer(self, requests: Sequence[_Request]) -> None:
         try:

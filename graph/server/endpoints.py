@@ -6,8 +6,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from math import ceil
-from typing import Any, Final
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -56,13 +55,13 @@ class Call:
     name: str = ""
     """The id in the path."""
     query: Mapping[str, str] = field(default_factory=dict)
-    items: list[dict[str, Any]] = field(default_factory=list)
+    items: list[dict[str, object]] = field(default_factory=list)
     """The objects in the body."""
     is_one: bool = False
     """Whether the body is an object, not a list of them."""
 
     @property
-    def item(self) -> dict[str, Any]:
+    def item(self) -> dict[str, object]:
         """The object in the body."""
         if not self.is_one:
             raise InvalidInput("one object is wanted")
@@ -133,8 +132,7 @@ def refusal(error: AceError) -> JSONResponse:
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if status in (429, 503):
-        seconds = error.retry_after if isinstance(error, TooMuch) else 1.0
-        headers["Retry-After"] = str(max(1, ceil(seconds)))
+        headers["Retry-After"] = "1"
     return JSONResponse({"error": in_json(error)}, status, headers)
 
 
@@ -145,26 +143,22 @@ def in_json(error: AceError) -> dict[str, object]:
     return {**told, "faults": faults} if faults else told
 
 
-async def read_items(request: Request) -> tuple[list[dict[str, Any]], bool]:
-    """What a body holds: one object, a list of them, or JSON lines; and whether it is one."""
+async def read_items(request: Request) -> tuple[list[dict[str, object]], bool]:
+    """What a body holds: one object, or a list of them; and whether it is one."""
     body = bytearray()
     async for part in request.stream():
         body += part
         if len(body) > MOST_BYTES:
             raise InvalidInput(f"a request has at most {MOST_BYTES} bytes; send fewer at once")
-    is_lines = "ndjson" in request.headers.get("content-type", "")
-    parts = [line for line in body.splitlines() if line.strip()] if is_lines else [bytes(body)]
     try:
-        found = [
-            json.loads(part, object_pairs_hook=each_name_once, parse_constant=_no) for part in parts
-        ]
+        found = json.loads(body, object_pairs_hook=each_name_once, parse_constant=_no)
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, InvalidInput) else "the body is no JSON"
-        raise InvalidInput(f"{reason}; wanted one object, a list, or JSON lines") from None
-    items = found[0] if not is_lines and isinstance(found[0], list) else found
+        raise InvalidInput(f"{reason}; wanted one object, or a list") from None
+    items = found if isinstance(found, list) else [found]
     if not all(isinstance(item, dict) for item in items):
         raise InvalidInput("each item is an object in braces")
-    return items, not is_lines and isinstance(found[0], dict)
+    return items, isinstance(found, dict)
 
 
 def _no(word: str) -> object:

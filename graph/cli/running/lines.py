@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import typer
 
@@ -18,7 +18,7 @@ from acegraph.state.values.transaction import each_name_once
 
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts
-    from acegraph.state import AceContext, BulletPlaybook
+    from acegraph.state import AceContext, AceInput, BulletPlaybook, Label
 
 _AT_ONCE: Final = 65_536
 """So many bytes are read at a time."""
@@ -45,32 +45,33 @@ def _batches() -> Iterator[list[bytes]]:
     yield [begun]
 
 
-def _answers(parts: "Parts", lines: list[bytes], *, learn: bool) -> Iterator[dict[str, Any]]:
+def _answers(parts: "Parts", lines: list[bytes], *, learn: bool) -> Iterator[dict[str, object]]:
     from acegraph.graph.operations.decide import decide_many
     from acegraph.graph.operations.feedback import feedback_many
 
     for kind, some in groupby((_read(line) for line in lines if line.strip()), key=type):
-        given: list[Any] = list(some)
         if kind is dict:
+            given = [cast("AceInput", one) for one in some]
             for item, answer in zip(given, decide_many(parts, given), strict=True):
                 if isinstance(answer, AceError):
                     yield _refused(item["decision_id"], answer)
                 else:
                     yield dict(answer)
         elif kind is tuple:
-            unknown = feedback_many(parts.playbook, given, learn=learn).unknown
-            for decision_id, label in given:
+            labels = [cast("tuple[str, Label]", one) for one in some]
+            unknown = feedback_many(parts.playbook, labels, learn=learn).unknown
+            for decision_id, label in labels:
                 status = "unknown" if decision_id in unknown else "stored"
                 yield {"decision_id": decision_id, "label": label.value, "status": status}
         else:
-            yield from (json.loads(answer) for answer in given)
+            yield from (json.loads(str(answer)) for answer in some)
 
 
-def _read(line: bytes) -> Any:
+def _read(line: bytes) -> object:
     """A decision as its input, a label with the id of its decision, or a refusal as text."""
     from acegraph.graph.operations.feedback import check_names, read_label
 
-    item: Any = {}
+    item: object = {}
     try:
         item = json.loads(line, object_pairs_hook=each_name_once)
         if not isinstance(item, dict):
@@ -85,7 +86,7 @@ def _read(line: bytes) -> Any:
     return item
 
 
-def _refused(decision_id: object, error: AceError) -> dict[str, Any]:
+def _refused(decision_id: object, error: AceError) -> dict[str, object]:
     return {
         "decision_id": decision_id,
         "error": {"type": type(error).__name__, "message": str(error)},

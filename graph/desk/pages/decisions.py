@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from starlette.responses import Response
@@ -139,14 +139,14 @@ def _again(desk: Desk, decision_id: str) -> Replay | str:
         return str(error)
 
 
-def _asked_fields(visit: Visit, fields: Fields) -> dict[str, Any]:
+def _asked_fields(visit: Visit, fields: Fields) -> Fields:
     """The fields with the values that were typed instead; empty if nothing was asked."""
     given = {name[2:]: v for name, v in visit.request.query_params.items() if name[:2] == "f."}
     changed = {name: read_cell(given[name]) for name in fields if name in given}
     return {**fields, **changed} if given else {}
 
 
-def _what_if(rules: TableRules, fields: dict[str, Any]) -> dict[str, object]:
+def _what_if(rules: TableRules, fields: Fields) -> dict[str, object]:
     """What today's playbook decides on such fields, and why."""
     known = {name: value for name, value in fields.items() if value is not None}
     decided = rules.decide(known)

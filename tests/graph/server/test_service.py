@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import json
 import re
 import resource
 import runpy
@@ -85,15 +84,9 @@ def test_of_many_each_is_answered_and_a_refused_one_stops_no_other(client: TestC
         {"transaction": {**PAYMENT, "amount": 1}, "decision_id": "many-1"},
         {"transaction": PAYMENT, "decision_id": "many-2"},
     ]
-    lines = "\n".join(map(json.dumps, given))
-    headers = {**as_role("analyst"), "Content-Type": "application/x-ndjson"}
-    for response in (
-        sent(client, "/decisions", given),
-        client.post("/decisions", content=lines, headers=headers),
-    ):
-        one, conflict, other = response.json()["answers"]
-        assert (one["decision"], other["decision"]) == ("DECLINE", "DECLINE")
-        assert conflict["error"]["status"] == 409
+    one, conflict, other = sent(client, "/decisions", given).json()["answers"]
+    assert (one["decision"], other["decision"]) == ("DECLINE", "DECLINE")
+    assert conflict["error"]["status"] == 409
     alone = sent(client, "/decisions", given[1])
     assert alone.status_code == 409
 
