@@ -11,9 +11,10 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.values.transaction import Data
 
 
-def kept(database: Database, prefix: str) -> dict[str, Any]:
+def kept(database: Database, prefix: str) -> Data:
     """The values whose keys begin with a prefix, by the rest of the key."""
     query = sa.select(meta.c.key, meta.c.value).where(
         meta.c.key.startswith(prefix, autoescape=True)

@@ -18,6 +18,7 @@ from acegraph.state.database.base import READ_CLOCK, WAIT_SECONDS, Database, Dur
 from acegraph.state.database.places import secrets_in, shown_url
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidSettings
+from acegraph.state.values.transaction import Data
 
 _SCHEMA: Final = "acegraph"
 _OPENING: Final = 0x61636567  # the lock under which one process creates or migrates the tables
@@ -48,7 +49,7 @@ class PostgresDatabase(Database):
         options += f" -c lock_timeout={WAIT_SECONDS}s"
         if durability == "full":  # else the setting of the server counts; its default is "on"
             options += " -c synchronous_commit=on"
-        settings: dict[str, Any] = {"options": options}
+        settings: Data = {"options": options}
         settings |= {name: limit for name, limit in _LIMITS.items() if name not in parsed.query}
         place = f"postgresql:{url.partition(':')[2]}"
         self._connect = partial(psycopg.connect, place, **settings)

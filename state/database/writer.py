@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 from acegraph.state.database import tables
+from acegraph.state.values.transaction import DataView
 
 _COLUMNS: Final = {
     table.name: tuple(c.name for c in table.c if c.name != "hash")
@@ -178,9 +179,7 @@ class LedgerWriter:
         self.seal ^= new_hash
         self.run(_INSERTS["bullets"], [(*_VALUES["bullets"](row), new_hash)])
 
-    def replace(
-        self, table: sa.Table, row: Mapping[str, Any], changes: Mapping[str, object]
-    ) -> None:
+    def replace(self, table: sa.Table, row: DataView, changes: Mapping[str, object]) -> None:
         """Change some columns of a row, and its hash."""
         self.is_written = True
         # The hash changes by a difference: a damaged row must not look undamaged afterwards.

@@ -7,7 +7,6 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -20,6 +19,7 @@ from acegraph.state.ledger.lookups import find_digest
 from acegraph.state.ledger.row_mapping import outcome_row
 from acegraph.state.values.decision import CounterDeltas, Label, Recorded, add_deltas
 from acegraph.state.values.times import as_utc, now
+from acegraph.state.values.transaction import DataView
 from acegraph.state.values.verdict import (
     ANALYST,
     APPROVE,
@@ -115,7 +115,7 @@ class CaseState:
     decided_by: str | None
     """The node that decided the case; another node may have stored it before."""
     created_at: str
-    settings: Mapping[str, Any]
+    settings: DataView
     """Those of the run that decided; empty without a decision."""
     is_open: bool = False
     """Whether it is evidence that nobody has decided or labelled."""

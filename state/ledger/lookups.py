@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -15,7 +15,7 @@ from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.values.decision import HELD_BACK, SHOWN
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values.transaction import Data, Fields
 from acegraph.state.values.verdict import JUDGE, Verdict
 
 ERASED: Final = "erased"
@@ -65,7 +65,7 @@ def count_evidence(database: Database, prefix: str) -> int:
         return int(connection.scalar(statement) or 0)
 
 
-def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
+def stored_decision(database: Database, case_id: str) -> Data:
     """A stored decision with its case, the bullets and its label.
 
     `bullets` were shown; where nobody reads, all rules that counted.
@@ -137,7 +137,7 @@ class LabelledDecision:
     label: Verdict
     decision: Verdict
     risk_score: float | None
-    settings: dict[str, Any]
+    settings: Data
 
 
 def labelled_with(database: Database, setting: str) -> list[LabelledDecision]:

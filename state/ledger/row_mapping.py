@@ -1,7 +1,6 @@
 """Bullets, cases, decisions and labels as rows of the database, and back."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -13,7 +12,7 @@ from acegraph.state.values.cases import Case
 from acegraph.state.values.condition import Condition
 from acegraph.state.values.decision import ACTED, HELD_BACK, SHOWN, DecisionRecord, Label
 from acegraph.state.values.times import as_utc
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.transaction import Data, DataView, clean_text
 from acegraph.state.values.verdict import Verdict
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
@@ -48,7 +47,7 @@ class LabelledRow(NamedTuple):
     """The settings of its decision, if a model departed from the playbook."""
 
 
-def to_row(bullet: Bullet) -> dict[str, Any]:
+def to_row(bullet: Bullet) -> Data:
     """A bullet as a row, without the columns that the writer of the ledger adds."""
     row = {"number": bullet.number} | {name: getattr(bullet, name) for name in _PLAIN}
     row |= {name: to_text(getattr(bullet, name)) for name in _JSON}
@@ -56,7 +55,7 @@ def to_row(bullet: Bullet) -> dict[str, Any]:
     return row | {name: stored_float(row[name]) for name in ("confidence", "weight")}
 
 
-def from_row(row: Mapping[str, Any]) -> Bullet:
+def from_row(row: DataView) -> Bullet:
     """The bullet that a row holds."""
     data = {name: row[name] for name in _PLAIN} | {n: json.loads(row[n]) for n in _JSON}
     for name in ("problem_types", "related"):

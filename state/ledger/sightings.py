@@ -20,6 +20,7 @@ from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
 from acegraph.state.values.texts import is_named
+from acegraph.state.values.transaction import Data
 
 _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""
@@ -74,7 +75,7 @@ def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | Decis
     writer.add(sightings, [row for pair in new for row in _rows(key, node, *pair)])
 
 
-def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[dict[str, Any]]:
+def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[Data]:
     merchant = _hashes(key, sighting).get("merchant")
     for kind, entity in _hashes(key, sighting).items():
         yield {

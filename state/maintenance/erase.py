@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -27,7 +27,7 @@ from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.notation import written
 from acegraph.state.values.texts import folded, is_named
 from acegraph.state.values.times import now
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.transaction import Data, clean_text
 
 GONE: Final = "[erased]"
 _SHORTEST: Final = 4
@@ -236,7 +236,7 @@ def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Clean) -> dic
     return {column: value for column, value in new.items() if value != row[column]}
 
 
-def _task_without(task: dict[str, Any], without: _Clean) -> dict[str, Any]:
+def _task_without(task: Data, without: _Clean) -> Data:
     """A task without the words that hold an identifying text; a flag's two words name nobody."""
     fields = []
     for field in task.get("fields", ()):

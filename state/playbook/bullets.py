@@ -6,7 +6,7 @@ How they are kept in memory is in `cache.py`.
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, Literal, TypedDict, Unpack
+from typing import Final, Literal, TypedDict, Unpack
 
 import sqlalchemy as sa
 
@@ -25,7 +25,7 @@ from acegraph.state.values.condition import (
     stated_condition,
 )
 from acegraph.state.values.times import now
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.transaction import Data, clean_text
 
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
@@ -183,7 +183,7 @@ class Bullets(PlaybookCache):
             ]
             self.rewrite(writer, changed)
 
-    def history(self, bullet_id: str | None = None) -> list[dict[str, Any]]:
+    def history(self, bullet_id: str | None = None) -> list[Data]:
         """Every change to the bullets, or to one of them, oldest first."""
         columns = [c for c in tables.history.c if c.name not in ("position", "hash")]
         query = sa.select(*columns).order_by(tables.history.c.version)

@@ -5,12 +5,12 @@ through the cache: it changes memory and database together, or neither.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from operator import itemgetter
 from os import PathLike
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -40,7 +40,7 @@ from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock, CounterDeltas
 from acegraph.state.values.times import now
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.transaction import DataView, clean_text
 from acegraph.state.values.verdict import JUDGE
 
 _START: Final = -1
@@ -49,7 +49,7 @@ _BULLET_COLUMNS: Final = tuple(tables.bullets.c.keys())
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
 )
-Stored = tuple[int, Mapping[str, Any]]
+Stored = tuple[int, DataView]
 """The number of a version, and its content; nobody changes the content."""
 _Cache = TypeVar("_Cache", bound="PlaybookCache")
 _Params = ParamSpec("_Params")
@@ -309,7 +309,7 @@ class PlaybookCache:
                     self._cases.pop(row.node)
         self._labels_until = until
 
-    def _keep(self, row: Mapping[str, Any]) -> None:
+    def _keep(self, row: DataView) -> None:
         """Take the row of a bullet into memory."""
         self._bullets[row["number"]] = from_row(row)
         self._hashes[row["number"]] = (row["hash"] ^ tally_of(row), row["hash"])

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import Any, Final, Literal, cast
+from typing import Final, Literal, cast
 
 import sqlalchemy as sa
 
@@ -26,7 +26,7 @@ from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.times import now
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.transaction import Data, clean_text
 
 Kind = Literal["task", "policy"]
 _TABLES: Final = {"task": tables.tasks, "policy": tables.policies}
@@ -60,7 +60,7 @@ class Declarations(Bullets):
         own = self.declared(kind, node)
         return own if own or node == DEFAULT_NODE else self.declared(kind, DEFAULT_NODE)
 
-    def declarations(self, kind: Kind, node: str) -> list[dict[str, Any]]:
+    def declarations(self, kind: Kind, node: str) -> list[Data]:
         """Every version of a node's task or policy, oldest first."""
         table = _TABLES[kind]
         columns = [column for column in table.c if column.name not in ("node", "position", "hash")]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, reduce
 from os import PathLike
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -42,6 +42,7 @@ from acegraph.state.values.decision import (
     add_deltas,
 )
 from acegraph.state.values.times import now
+from acegraph.state.values.transaction import Data
 from acegraph.state.values.verdict import Verdict
 
 _REFINED_FROM: Final = "refined_from:"
@@ -248,12 +249,12 @@ class BulletPlaybook(Declarations):
         """By kind of entity what is known of the payments before one, without itself."""
         return read_past(self.database, node, sighting, case_id)
 
-    def decision(self, decision_id: str) -> dict[str, Any]:
+    def decision(self, decision_id: str) -> Data:
         """A stored decision with its transaction, the bullets shown, its label and its lesson."""
         return stored_decision(self.database, decision_id)
 
     @retried
-    def lesson(self, decision_id: str) -> dict[str, Any] | None:
+    def lesson(self, decision_id: str) -> Data | None:
         """What was learned from a decision; None if the learning branch has not run."""
         rows = self.database.fetch(sql.LESSON, decision_id)
         return json.loads(rows[0][0]) if rows and rows[0][0] is not None else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from typing_extensions import TypedDict
@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.reading import first_fault
+from acegraph.state.values.transaction import Data
 
 Mode = Literal["vanilla", "offline_online", "online"]
 
@@ -91,7 +92,7 @@ class AceContext(BaseModel):
         default=None, description="Embedding model; empty: the default."
     )
     seed: int = Field(default=0, ge=0, description="Seed of the Thompson draws.")
-    policy: dict[str, Any] | None = Field(
+    policy: Data | None = Field(
         default=None,
         description="What counts for this run instead of what the playbook's policy says, for "
         "experiments: `explore`, `costs` and others by their names.",

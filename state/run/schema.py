@@ -4,7 +4,7 @@ Clients, playbooks and embedders are never part of it: graph/build.py gives them
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from langgraph.channels import EphemeralValue
 from pydantic import Field
@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 from acegraph.state.run.context import Mode, Weights
 from acegraph.state.values.bullet import Source, Status
 from acegraph.state.values.condition import ConditionData
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values.transaction import Data, Fields
 from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
 
 GivenTransaction = str | Mapping[str, object]
@@ -76,7 +76,7 @@ class RunSettings(TypedDict):
     reflector_model: str | None
     embedding_model: str | None
     seed: int
-    policy: NotRequired[dict[str, Any] | None]
+    policy: NotRequired[Data | None]
     """What a run changed in the playbook's policy."""
     policy_version: NotRequired[int | None]
     """The policy that decided what the context left open; None where none was set."""

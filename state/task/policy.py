@@ -7,11 +7,12 @@ acts at once (graph/operations/policies.py).
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.reading import as_json, read_as
 from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values.transaction import Data, DataView
 
 MOST_COSTS: Final = 1e9
 _SHARES: Final = ("review_from", "review_to", "explore", "judge_bar")
@@ -75,13 +76,13 @@ class Policy:
             if not (math.isfinite(days) and days >= 0):
                 yield f"mature_days of {source!r} is a number of days from 0 on"
 
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Data:
         """The policy as a run has it among its settings, under the names that ledgers keep."""
         costs = self.costs and ",".join(f"{name}={cost!r}" for name, cost in self.costs.items())
         named = {name: getattr(self, name) for name in _SETTINGS}
         return named | {"costs": costs, "challenger": self.shadow}
 
-    def but(self, changes: Mapping[str, Any] | None) -> "Policy":
+    def but(self, changes: DataView | None) -> "Policy":
         """The policy with some changes; of costs and a fixed limit the later one counts."""
         if not changes:
             return self
@@ -89,7 +90,7 @@ class Policy:
             changes = {"costs": None, "limit": None, **changes}
         return replace(self, **changes)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Data:
         """What is not as usual."""
         return as_json(self)
 

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acegraph.state.errors import InvalidSettings
+from acegraph.state.values.transaction import Data
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -11,12 +12,12 @@ if TYPE_CHECKING:
 Declared = TypeVar("Declared")
 
 
-def as_json(declared: object) -> dict[str, Any]:
+def as_json(declared: object) -> Data:
     """A declaration as plain data, without what is as usual."""
     from pydantic import TypeAdapter
 
     adapter = TypeAdapter[Any](type(declared))
-    plain: dict[str, Any] = adapter.dump_python(declared, mode="json", exclude_defaults=True)
+    plain: Data = adapter.dump_python(declared, mode="json", exclude_defaults=True)
     return plain
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Kind
 from acegraph.state.task.task import Task
+from acegraph.state.values.transaction import Data, DataView
 
 _TYPES: Final[Mapping[Kind, str]] = {
     "number": "number", "flag": "boolean", "category": "string", "time": "string", "text": "string"
@@ -16,7 +17,7 @@ _KEPT: Final = ("role", "unit", "zone", "epoch", "parts", "entity", "stored")
 """What a JSON Schema has no word for stands behind `x-`."""
 
 
-def json_schema(task: Task) -> dict[str, Any]:
+def json_schema(task: Task) -> Data:
     """The JSON Schema of the cases of a task.
 
     >>> schema = json_schema(Task("t", (Field("paid", "time", usual=True, parts=("hour",)),)))
@@ -37,7 +38,7 @@ def json_schema(task: Task) -> dict[str, Any]:
     }
 
 
-def from_json_schema(schema: Mapping[str, Any]) -> Task:
+def from_json_schema(schema: DataView) -> Task:
     """The task that a JSON Schema describes."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
@@ -94,7 +95,7 @@ def _property(field: Field) -> Iterator[tuple[str, object]]:
         yield "x-words", list(field.words)
 
 
-def _field(name: str, part: Mapping[str, Any], usual: bool) -> Field:
+def _field(name: str, part: DataView, usual: bool) -> Field:
     """One property; `X | None` of pydantic is X that need not be there."""
     options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
     part = {**part, **options[0]} if options else part
@@ -116,7 +117,7 @@ def _field(name: str, part: Mapping[str, Any], usual: bool) -> Field:
     )
 
 
-def _kind_of(part: Mapping[str, Any]) -> Kind:
+def _kind_of(part: DataView) -> Kind:
     if part.get("type") in ("number", "integer"):
         return "number"
     if part.get("type") == "boolean":

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Misfit
@@ -16,7 +16,7 @@ from acegraph.state.task.form import PLAIN, Form
 from acegraph.state.task.reading import as_json, read_as, read_json
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.texts import is_named
-from acegraph.state.values.transaction import Fields, plain_value
+from acegraph.state.values.transaction import Data, Fields, plain_value
 from acegraph.state.values.verdict import APPROVE, DECLINE
 
 Unknown = Literal["ignore", "refuse", "grow"]
@@ -288,7 +288,7 @@ class Task:
                 changed[was.name] = f"has another {', '.join(other)}"
         return changed
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Data:
         """The task as plain data; what is as usual is left out."""
         return as_json(self)
 

@@ -5,9 +5,10 @@ It knows nothing of the database that stores it; the collection of bullets is in
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from acegraph.state.values.condition import Condition
+from acegraph.state.values.transaction import DataView
 from acegraph.state.values.verdict import Verdict
 
 Source = Literal["offline", "online"]
@@ -68,7 +69,7 @@ class Bullet:
     """The content as data; None for prose, which only a language model can use."""
     weight: float | None = None
     """What it adds to the log-odds of fraud when it fires, fitted on the labelled cases."""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    evidence: DataView = field(default_factory=dict)
     """The backtest that let it in: fires, right, precision and its interval, gain."""
     origin: Mapping[str, object] = field(default_factory=dict)
     """Where it came from: the decision, the label and its source, the author."""

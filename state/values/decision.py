@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from acegraph.state.values.transaction import Fields, Scalar
+from acegraph.state.values.transaction import DataView, Fields, Scalar
 from acegraph.state.values.verdict import GIVEN_LABEL, Verdict
 
 LET_THROUGH: Final = '"let_through":true'
@@ -99,7 +99,7 @@ class DecisionRecord:
     decision: Verdict
     risk_score: float | None = None
     reasons: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: DataView = field(default_factory=dict)
     playbook_version: int = 0
     seen: int = 0
     """The ledger's position when the bullets were selected."""
@@ -141,7 +141,7 @@ class Recorded:
     label: Label | None = None
     """The label that is valid now, if there is one."""
     label_changed: bool = False
-    lesson: Mapping[str, Any] | None = None
+    lesson: DataView | None = None
     """What the curator did with the decision, if the run has learned from it already."""
     deltas: CounterDeltas = field(default_factory=dict)
     """The counter changes that the caller still has to apply."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,10 @@ from acegraph.state.errors import InvalidInput, InvalidTransaction
 
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
+Data = dict[str, Any]
+"""JSON as somebody wrote it, or a row: whoever reads it knows its form."""
+DataView = Mapping[str, Any]
+"""The same where nobody changes it."""
 OBSERVED = "observed."
 """How the name of a field begins that a language model read from the text."""
 MAX_TEXT = 20_000

@@ -4,7 +4,7 @@ A rule that declines more acts when one person says so, and is shown to a second
 accepts more waits for the second one. Where there is nobody else, a person acts alone.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.kept_values import forget, keep, kept
@@ -12,6 +12,7 @@ from acegraph.state.errors import InvalidSettings
 from acegraph.state.maintenance.people.users import users
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.times import now
+from acegraph.state.values.transaction import Data
 from acegraph.state.values.verdict import DECLINE
 
 _KEY: Final = "look:"
@@ -35,7 +36,7 @@ def acts_on_one_word(
     return alone or bullet.verdict == DECLINE
 
 
-def to_look_at(database: Database) -> dict[str, dict[str, Any]]:
+def to_look_at(database: Database) -> dict[str, Data]:
     """The bullets that act on the word of one person: who let each act, why, and when."""
     return kept(database, _KEY)
 

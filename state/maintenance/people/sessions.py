@@ -5,14 +5,14 @@ They are kept under the hash of their token, which only the browser has.
 
 import secrets
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Final
+from typing import Final
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.kept_values import forget, keep, kept, kept_value
 from acegraph.state.maintenance.people.users import User, find_login
+from acegraph.state.values.transaction import DataView
 
 LONGEST_SECONDS: Final = 12 * 3600
 IDLE_SECONDS: Final = 3600
@@ -75,5 +75,5 @@ def _key(token: str) -> str:
     return _KEY + sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def _is_alive(one: Mapping[str, Any], at: float) -> bool:
+def _is_alive(one: DataView, at: float) -> bool:
     return at - float(one["began"]) < LONGEST_SECONDS and at - float(one["used"]) < IDLE_SECONDS
