@@ -130,7 +130,7 @@ class AceContext(BaseModel):
         elif not isinstance(given, cls):
             settings = getattr(given, "ace", None)
         if settings is not None and not isinstance(settings, cls | Mapping):
-            raise InvalidSettings(f"entry 'ace': {_NO_SETTINGS.format(type(settings).__name__)}")
+            raise InvalidSettings(_NO_SETTINGS.format(type(settings).__name__))
         if isinstance(settings, cls):
             if not default.model_fields_set:
                 return settings
@@ -140,11 +140,7 @@ class AceContext(BaseModel):
     @classmethod
     def given(cls, settings: "AceContext | Mapping[str, object] | None") -> "AceContext":
         """The settings of a graph, also as a mapping."""
-        if isinstance(settings, cls):
-            return settings
-        if settings is None or isinstance(settings, Mapping):
-            return cls(**(settings or {}))
-        raise InvalidSettings(_NO_SETTINGS.format(type(settings).__name__))
+        return cls.of({"ace": settings})
 
     def with_changes(self, **changes: object) -> "AceContext":
         """A copy of the settings with these changes, checked."""

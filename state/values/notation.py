@@ -51,30 +51,21 @@ def _signed(text: str) -> str:
 def decimal_commas(columns: Mapping[str, Collection[str]], *, is_continental: bool) -> set[str]:
     """The columns of numbers whose texts have a decimal comma, as far as the texts tell.
 
-    A text such as 1.728 can be read in two ways: then the other texts of its column tell. If those
-    are whole numbers below a thousand, the point parts thousands in a file that looks like one of
-    Europe's continent, or has another column with decimal commas.
+    Where all texts of a column are like 1.728, the point parts thousands in a file that looks like
+    one of Europe's continent.
 
     >>> columns = {"a": ["1.728,50", "1.728"], "b": ["2.500", "7"], "c": ["1.728", "2.5"]}
-    >>> sorted(decimal_commas(columns, is_continental=False))
-    ['a', 'b']
+    >>> [sorted(decimal_commas(columns, is_continental=is_so)) for is_so in (False, True)]
+    [['a'], ['a', 'b']]
     """
     found: set[str] = set()
-    unclear: set[str] = set()
     for name, texts in columns.items():
         numbers = [_signed(text) for text in texts if _DIGIT.search(text)]
         if numbers and all(_is_number(one, ",") for one in numbers):
-            both = all(_is_number(one, ".") for one in numbers)
-            (unclear if both else found).add(name)
-    if is_continental or found:
-        found |= {name for name in unclear if _are_whole(columns[name])}
+            tell = not all(_is_number(one, ".") for one in numbers)
+            if tell or (is_continental and any("." in one for one in numbers)):
+                found.add(name)
     return found
-
-
-def _are_whole(texts: Collection[str]) -> bool:
-    """Whether all texts are whole numbers, those from a thousand on with points."""
-    whole = {len(text.lstrip("-")) for text in texts if "." not in text and "," not in text}
-    return any("." in text for text in texts) and bool(whole) and max(whole) <= 3
 
 
 def with_point(text: str) -> str:

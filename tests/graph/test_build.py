@@ -575,7 +575,7 @@ def test_settings_that_a_host_puts_in_the_wrong_place_are_not_ignored_silently()
     assert "mode not used" in warning
     for own in ({"ace": {"mode": "vanilla"}}, {"shop": 7}, None):
         assert till.invoke({"transaction": CALM}, context=own)["warnings"] == []
-    with pytest.raises(InvalidSettings, match=r"entry 'ace': .* not str"):
+    with pytest.raises(InvalidSettings, match=r"a mapping of settings, not str"):
         till.invoke({"transaction": CALM}, context={"ace": "vanilla"})
 
 
