@@ -48,7 +48,7 @@ from acegraph.graph.metrics.run import Run
 from acegraph.nodes import Curator, Reflector
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.nodes.selector.pool import Pool
+from acegraph.nodes.selector.stages import Pool
 from acegraph.nodes.text.understand import fields_to_test
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Transaction
 from acegraph.state.values.cases import CaseTable

@@ -22,13 +22,12 @@ from langgraph.types import Checkpointer
 from typing_extensions import TypedDict, Unpack
 
 from acegraph.nodes.agent.agent import AgentLike, as_agent
-from acegraph.nodes.agent.decision import Agent
-from acegraph.nodes.agent.node import AgentNode
+from acegraph.nodes.agent.node import Agent, AgentNode
 from acegraph.nodes.judge.judge import JudgeLike, SimpleJudge, as_judge
 from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.named import is_model
-from acegraph.nodes.runtime.step import Body, Step, when_needed
+from acegraph.nodes.runtime.sync_async import Body, Step, when_needed
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings

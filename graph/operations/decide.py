@@ -13,12 +13,10 @@ from typing import Final, TypeVar
 from acegraph.graph.build import Parts, gather_parts, learning_steps, output_of
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.node import AgentNode
-from acegraph.nodes.judge.node import REFUSED
-from acegraph.nodes.judge.outcome import sighting_in
+from acegraph.nodes.judge.node import REFUSED, sighting_in
 from acegraph.nodes.models.named import Role, model_name
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.nodes.runtime.step import Step
-from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
+from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Step, Wait, finish
 from acegraph.nodes.selector.node import ReadCase, chosen, read_case
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError

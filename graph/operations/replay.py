@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.nodes.selector.pool import Selection
 from acegraph.nodes.selector.selector import Selectors
+from acegraph.nodes.selector.stages import Selection
 from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import PlaybookError
 from acegraph.state.values.texts import is_named

@@ -7,7 +7,7 @@ The agent sees the transaction and the bullets passed to it, never the playbook 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Union
 
-from acegraph.nodes.agent.decision import Agent, Decision, Question, what_hides
+from acegraph.nodes.agent.node import Agent, Decision, Question, what_hides
 from acegraph.nodes.models.named import AnyModel, is_model, resolve_model
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from acegraph.nodes.agent.decision import by_field
+from acegraph.nodes.agent.node import by_field
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.weights import fitted_weights

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from langchain_core.messages import BaseMessage
 
-from acegraph.nodes.agent.decision import Decision, Question, unless_untested
+from acegraph.nodes.agent.node import Decision, Question, unless_untested
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted

@@ -1,32 +1,102 @@
 """The agent as a graph node: decide with the bullets that were shown.
 
+Here stands what an agent is asked, what it decides, and what keeps a decision from standing.
+
 When a model fails, the decision is UNDECIDED with the reason: a failure approves no payment.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from acegraph.nodes.agent.decision import Agent, Decision, Question, by_field
+from acegraph.nodes.rules.points import points_of
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.nodes.rules.words import not_understood
+from acegraph.nodes.rules.words import could_not_be_tested, not_understood
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import DECLINE, AceState, ModelError, Transaction
-from acegraph.state.run.schema import CaseData, RunSettings, Update
+from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
+from acegraph.state.run.schema import CaseData, DoubtData, RunSettings, Update
 from acegraph.state.values.draw import is_in_share
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values.texts import SENTENCE
+from acegraph.state.values.transaction import Fields
+from acegraph.state.values.verdict import UNDECIDED, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from acegraph.nodes.agent.challenger import Challenger
     from acegraph.state.playbook.playbook import BulletPlaybook
 
 logger = logging.getLogger(__name__)
+HIDDEN = "a memo, a quotation or another amount hides what would have declined it"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A case with what is shown beside it."""
+
+    transaction: Transaction
+    fields: Fields
+    """What rules test."""
+    shown: tuple[Bullet, ...]
+    ruleset: Ruleset
+    doubts: Mapping[str, str] | None = None
+    """Why fields are in doubt, by their names; None: the fields count as they stand."""
+    decision_id: str = ""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of the agent with what led to it."""
+
+    decision: Verdict
+    risk_score: float | None = None
+    reasons: tuple[str, ...] = ()
+    bullets_used: tuple[str, ...] | None = ()
+    """Ids of the bullets that had a part in the decision; None where that is unknown."""
+    model: str = ""
+    """The language model that decided; empty for the embedded analyst and a custom agent."""
+    prompt: str = ""
+    """The version of its prompt."""
+    departure: float = 0.0
+    """By how much it departed from the playbook's opinion, in log-odds."""
+    undecided: str = ""
+    """Why the decision does not stand; empty where nothing speaks against it."""
+
+
+class Agent(Protocol):
+    """What the agent node calls."""
+
+    async def decide_on(self, asked: Question, wait: Wait, name: str | None = None) -> Decision:
+        """Decide on a case; `name` is a model other than the default one."""
+
+
+def by_field(doubts: Sequence[DoubtData]) -> dict[str, str]:
+    """Why fields are in doubt, by their names."""
+    return {doubt["field"]: doubt["why"] for doubt in doubts}
+
+
+def what_hides(asked: Question) -> str:
+    """Why the approval of a sentence does not stand: what a remark hides would decline it."""
+    if asked.doubts is None or asked.transaction.fields:
+        return ""
+    from acegraph.nodes.text.reader import read_exposed_fields
+
+    text = asked.transaction.text
+    exposed = {**read_exposed_fields(text), SENTENCE: text}
+    declines = exposed != asked.fields and asked.ruleset.weigh(exposed).decision == DECLINE
+    return HIDDEN if declines else ""
+
+
+def unless_untested(decision: Decision, asked: Question) -> Decision:
+    """The decision of a reader; its approval falls with a rule that could not be tested."""
+    if decision.decision != APPROVE or not asked.doubts:
+        return decision
+    untested = asked.ruleset.open_rules(asked.fields, asked.doubts)
+    raising = [bullet for bullet in untested if points_of(bullet) > 0]
+    why = not_understood(asked.doubts) + could_not_be_tested(raising) if raising else ""
+    return replace(decision, undecided=why)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ Imported only where a model is named.
 from functools import partial
 from typing import Final
 
-from acegraph.nodes.agent.decision import Decision, Question, unless_untested
+from acegraph.nodes.agent.node import Decision, Question, unless_untested
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.language_model import LanguageModel

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.odds import log_odds_of as log_odds_of
+from acegraph.state.values.verdict import log_odds_of as log_odds_of
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acegraph.nodes.judge.outcome import (
+from acegraph.nodes.judge.node import (
     keep_undecided,
     learns_now,
     verdict_word,

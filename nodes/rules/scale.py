@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.odds import log_odds_of
 from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
@@ -37,6 +36,7 @@ from acegraph.state.values.bullet import newest_set, of_source
 from acegraph.state.values.cases import CaseTable, stepped
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.verdict import log_odds_of
 
 if TYPE_CHECKING:
     from acegraph.nodes.evidence.residuals import Mask, Numbers

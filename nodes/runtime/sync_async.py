@@ -6,6 +6,9 @@ coroutine without an event loop. `AWAITING` awaits, and moves blocking work to a
 The threads are our own: writers that wait for a lock do not fill the default executor of asyncio.
 `OWN_LOOP` awaits, and does blocking work in the loop: for callers that run a loop of their own,
 where another thread would cost more than the work.
+
+A `Step` makes such a coroutine a node: LangGraph runs a plain function in a thread under `ainvoke`
+and refuses a coroutine under `invoke`.
 """
 
 import asyncio
@@ -13,8 +16,14 @@ import os
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from typing import Final, ParamSpec, Protocol, TypeVar
+
+from langchain_core.runnables import Runnable, RunnableConfig
+
+from acegraph.nodes.runtime.usage import Meter, metered
+from acegraph.state import AceState
+from acegraph.state.run.schema import Update
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -116,3 +125,48 @@ def run_to_end(work: Coroutine[object, None, None]) -> None:
         return
     with ThreadPoolExecutor(1) as other_thread:
         other_thread.submit(copy_context().run, asyncio.run, work).result()
+
+
+Body = Callable[[AceState, Wait], Coroutine[object, None, Update]]
+
+
+def when_needed(make: Callable[[], Body]) -> Body:
+    """A body that is made, and its modules imported, when it is first run."""
+    made = cache(make)
+
+    def run(state: AceState, wait: Wait) -> Coroutine[object, None, Update]:
+        return made()(state, wait)
+
+    return run
+
+
+class Step(Runnable[AceState, Update]):
+    """Runs a body as a node, and writes the usage of its models under its name into the state."""
+
+    def __init__(self, body: Body, name: str) -> None:
+        self._body = body
+        self.name = self.step = name
+
+    def invoke(
+        self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
+    ) -> Update:
+        """Run the body in this thread, which waits with it."""
+        return finish(self.run_alone(input, BLOCKING))
+
+    async def ainvoke(
+        self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
+    ) -> Update:
+        """Run the body without blocking the event loop."""
+        return await self.run_alone(input, AWAITING)
+
+    async def run_alone(self, state: AceState, wait: Wait) -> Update:
+        """Run the body, as a node or outside of a graph."""
+        with metered(Meter()) as meter:
+            update = await self._body(state, wait)
+        if meter.by_model:
+            usage = update["usage"] if "usage" in update else state["usage"]
+            update["usage"] = {**usage, self.step: meter.to_json()}
+        if meter.notes:
+            warnings = update["warnings"] if "warnings" in update else state["warnings"]
+            update["warnings"] = [*warnings, *(f"{self.step}: {note}" for note in meter.notes)]
+        return update

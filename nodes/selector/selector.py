@@ -1,7 +1,7 @@
 """The selector: five stages from all bullets of a node to the few that the agent sees.
 
 Context, quality, semantics, score, diversity. It reads the playbook and writes only missing
-vectors. Stages 1 and 2 are in pool.py, the others in stages.py.
+vectors. The stages are in stages.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
-from acegraph.nodes.selector.pool import Pool, Selection, unread
+from acegraph.nodes.selector.stages import Pool, Selection, StageSettings, choose, unread
 from acegraph.nodes.text.understand import fields_to_test, understand_given
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
@@ -120,8 +120,6 @@ class HybridSelector:
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, fields, odds)
         if not pool.is_good.any() or n_bullets < 1:
             return pool.selection()
-        from acegraph.nodes.selector.stages import StageSettings, choose
-
         warnings: tuple[str, ...] = ()
         try:
             vector, matrix = await self._embed(facts_text(transaction), pool, playbook, wait)

@@ -3,6 +3,7 @@
 Other texts are allowed as a source, and are no more than names.
 """
 
+import math
 from typing import Final, Literal
 
 from acegraph.state.errors import InvalidInput, quoted
@@ -88,3 +89,9 @@ def is_absence(source: str) -> bool:
 def folded_source(source: str) -> str:
     """A source without differences in writing."""
     return "_".join(source.lower().replace("-", " ").replace("_", " ").split())
+
+
+def log_odds_of(risk: float) -> float:
+    """The log-odds of a probability; certainty is one in a billion short of it."""
+    risk = min(max(risk, 1e-9), 1 - 1e-9)
+    return math.log(risk / (1 - risk))

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from acegraph.graph.cli.main import app
 from acegraph.nodes import Curator
 from acegraph.nodes.evidence.proof_levels import GATES
-from acegraph.nodes.selector.pool import RELAXATION
+from acegraph.nodes.selector.stages import RELAXATION
 from acegraph.state import AceContext
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.draw import ALL_COUNT

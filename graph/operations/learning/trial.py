@@ -15,7 +15,7 @@ import numpy as np
 
 from acegraph.graph.build import Collaborators, gather_parts
 from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.agent.decision import Question
+from acegraph.nodes.agent.node import Question
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.paired_bets import multiplied
 from acegraph.nodes.models.embedding_models import EMBEDDED

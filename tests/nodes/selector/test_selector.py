@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.pool import pass_quality
-from acegraph.nodes.selector.stages import pick_diverse
+from acegraph.nodes.selector.stages import pass_quality, pick_diverse
 from acegraph.state import BulletPlaybook, InvalidSettings
 
 NODE = "fraud_detection"

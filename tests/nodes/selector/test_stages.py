@@ -10,8 +10,7 @@ from langchain_core.embeddings import Embeddings
 from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.pool import Pool
-from acegraph.nodes.selector.stages import StageSettings, choose, decision_rng
+from acegraph.nodes.selector.stages import Pool, StageSettings, choose, decision_rng
 from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.vector_matrix import unit
