@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from acegraph.graph.cli.printing import progress_bar, warn
-from acegraph.graph.data.forms import Forms
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import InvalidSettings, Transaction
 
@@ -50,7 +49,6 @@ class Columns:
         """The options as the reader takes them."""
         from acegraph.graph.data.files import FileLayout
 
-        task = _task_in(self.task) if self.task else None
         declared = dict(map(_declaration, self.declared or ()))
         ids = next((name for name, what in declared.items() if what == "id"), "id")
         return FileLayout(
@@ -59,8 +57,7 @@ class Columns:
             positive=self.positive,
             ids=ids,
             declared={n: what for n, what in declared.items() if (n, what) != (ids, "id")},
-            task=task,
-            forms=Forms(task.forms) if task else None,
+            task=_task_in(self.task) if self.task else None,
         )
 
     def read(self, *files: Path) -> "list[Dataset]":

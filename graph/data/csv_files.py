@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 _BLANK: Final = ' ,;|"\t\r\n'
 _GZIP: Final = b"\x1f\x8b"
-_BINARY: Final = {
-    b"PAR1": "a Parquet file; write it as CSV, as pandas.read_parquet(FILE).to_csv(OUT)",
-    b"PK\x03\x04": "an Excel workbook or a zip archive; save the sheet as CSV, or unpack the file",
-}
-"""How files begin that are no text, and what to do with them."""
+_BINARY: Final = (b"PAR1", b"PK\x03\x04")
+"""How Parquet, Excel workbooks and archives begin."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -54,17 +51,14 @@ def read_encoded(file: Path) -> tuple[str, str]:
 
 def decode(data: bytes, file: Path, *, is_whole: bool = True) -> tuple[str, str]:
     """The text of a file, or of its beginning, and the encoding that it was taken for."""
-    for opening, what in _BINARY.items():
-        if data.startswith(opening):
-            raise InvalidDataset(f"{file}: {what}")
-    for encoding in _encodings(data):
+    for encoding in () if data.startswith(_BINARY) else _encodings(data):
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(data, is_whole)
         except UnicodeDecodeError:
             continue
         if encoding == "utf-8-sig" or not _CONTROLS.search(text):
             return text, encoding
-    raise InvalidDataset(f"{file}: not text of a known encoding; save it as UTF-8")
+    raise InvalidDataset(f"{file}: not text of a known encoding; save it as CSV in UTF-8")
 
 
 def _encodings(data: bytes) -> Iterator[str]:

@@ -11,7 +11,6 @@ from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import APPROVE, DECLINE, Case, Transaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
-from acegraph.state.task.guess import Guess
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
 
@@ -90,7 +89,8 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
         parts = found.field.part_names
         ignored += [f"{part} ({_ONCE})" for part in parts if part not in testable and not why]
         if why:
-            ignored.append(f"{name} ({why}{_said(found, why)})")
+            said = f"; {found.why}" if found.why not in ("", why) else ""
+            ignored.append(f"{name} ({why}{said})")
         elif name not in leaks:
             read.append(Reading(name, kind_in_words(found.field, table), found.why or "plain"))
     for derived in dataset.task.derived if dataset.task else ():
@@ -142,10 +142,6 @@ def _why_ignored(field: Field, table: CaseTable, testable: set[str]) -> str:
         return "the same in all rows"
     is_asked = field.name in testable or field.kind == "text"
     return "" if is_asked else "too many values, or too few rows"
-
-
-def _said(one: Guess, why: str) -> str:
-    return f"; {one.why}" if one.why and one.why != why else ""
 
 
 def kind_in_words(field: Field, table: CaseTable) -> str:

@@ -62,9 +62,12 @@ class FileLayout:
     declared: Mapping[str, str] = field(default_factory=dict)
     """By column a kind or a role, where the guess is wrong: `{"card1": "category"}`."""
     task: Task | None = None
-    """What the columns are, where that is known: nothing is guessed."""
-    forms: Forms | None = None
-    """How the columns are written, where that is known."""
+    """What the columns are and how they are written, where that is known: nothing is guessed."""
+
+    @property
+    def forms(self) -> Forms | None:
+        """How the columns are written, where that is known."""
+        return Forms(self.task.forms) if self.task else None
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -118,8 +121,9 @@ class Dataset:
         return bool(self.task and self.task.of_role("amount"))
 
     def without(self, names: Iterable[str]) -> Dataset:
-        """The same rows, understood again without these columns."""
-        ignored = {**self.layout.declared, **dict.fromkeys(names, "ignored")}
+        """The same rows, understood again without these columns, those of them that they have."""
+        known = {name for row in self.read.rows for name in row}
+        ignored = {**self.layout.declared, **dict.fromkeys(known.intersection(names), "ignored")}
         found = understand_rows(self.file, self.read, replace(self.layout, declared=ignored))
         return replace(found, unlabelled=self.unlabelled)
 
@@ -137,7 +141,8 @@ def load_dataset(
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
     `query` and `answer` name the keys or columns. With `query=None` all other columns together are
-    the fields of the transaction; if only one of them describes it, in prose, that one is its text.
+    the fields of the transaction.
+
     `positive` is the label that means fraud, if it is not one of the usual words. `FileLayout`
     says what the others mean. Rows without a label are left out.
     """

@@ -106,6 +106,7 @@ def _matrices(
     """Training and test rows, with one column for each number, flag and frequent category."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
 
     task = task_of(train)
     rows = fields_of((*train, *test), task)
@@ -123,11 +124,9 @@ def _matrices(
         }
         for row in rows
     ]
-    vectorizer = DictVectorizer(sparse=False)
-    vectorizer.fit(flat[: len(train)])
     imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    seen = imputer.fit_transform(vectorizer.transform(flat[: len(train)]))
-    unseen = imputer.transform(vectorizer.transform(flat[len(train) :]))
+    filled = make_pipeline(DictVectorizer(sparse=False), imputer)
+    seen, unseen = filled.fit_transform(flat[: len(train)]), filled.transform(flat[len(train) :])
     # Rare categories only add noise to a small training set: without them the baselines do better.
     varied = np.mean(seen != np.median(seen, axis=0), axis=0) >= _RARE
     varied[0] |= not varied.any()

@@ -112,20 +112,12 @@ def _encoded(codes: NDArray[np.integer], texts: pa.Array) -> pa.DictionaryArray:
 
 def _that_hold(names: Sequence[str], holds: NDArray[np.bool_]) -> pa.DictionaryArray:
     """The names of what holds on each row, as a text; `holds` has a row for each name."""
-    keys, codes = distinct(packed(holds))
-    bits = (np.unpackbits(np.frombuffer(key, np.uint8)) for key in keys)
-    texts = [", ".join(compress(names, some)) for some in bits]
-    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(texts, pa.string()))
-
-
-def packed(holds: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """What holds on each row as bytes, eight in one; at least one byte."""
     bits = holds if len(holds) else np.zeros((1, holds.shape[1]), dtype=bool)
-    return np.ascontiguousarray(np.packbits(bits, axis=0).T)
-
-
-def distinct(rows: NDArray[np.uint8]) -> tuple[list[bytes], NDArray[np.int32]]:
-    """The different rows of bytes, and the place of each row among them."""
-    kind, buffers = pa.binary(rows.shape[1]), [None, pa.py_buffer(np.ascontiguousarray(rows))]
+    rows = np.ascontiguousarray(np.packbits(bits, axis=0).T)  # as bytes, eight in one
+    kind, buffers = pa.binary(rows.shape[1]), [None, pa.py_buffer(rows)]
     encoded = pa.Array.from_buffers(kind, len(rows), buffers).dictionary_encode()
-    return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+    unpacked = (
+        np.unpackbits(np.frombuffer(one.as_buffer(), np.uint8)) for one in encoded.dictionary
+    )
+    texts = [", ".join(compress(names, some)) for some in unpacked]
+    return pa.DictionaryArray.from_arrays(encoded.indices, pa.array(texts, pa.string()))

@@ -1,18 +1,14 @@
 """Promises of SECURITY.md and docs/compose.md, each tested without the others beside it."""
 
-from pathlib import Path
 from typing import Any
 
-import pytest
 from starlette.testclient import TestClient
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.operations.transfer import export_bullets, read_bullets
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.nodes.curator.screening import Objection, Proposal, Screening
 from acegraph.state import AceContext, BulletPlaybook
-from acegraph.state.errors import InvalidDataset
 from acegraph.state.maintenance.people.users import add_user
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import parse_condition
@@ -84,14 +80,3 @@ def test_an_agent_is_not_told_the_right_answer() -> None:
     for truth in ("DECLINE", "APPROVE", None):
         graph.invoke({"transaction": {"amount": 20, "hour": 3}, "ground_truth": truth})
     assert told[0] == told[1] == told[2]
-
-
-def test_an_export_that_was_changed_is_not_read(tmp_path: Path) -> None:
-    file = tmp_path / "bullets.json"
-    with BulletPlaybook() as playbook:
-        playbook.add_bullet("DECLINE when amount >= 500", "fraud_detection")
-        export_bullets(playbook, file)
-    assert len(read_bullets(file)) == 1
-    file.write_text(file.read_text("utf-8").replace("500", "5"), "utf-8")
-    with pytest.raises(InvalidDataset, match="was changed after it was exported"):
-        read_bullets(file)

@@ -37,7 +37,7 @@ from acegraph.graph.data.explain import explain
 from acegraph.graph.data.forms import find_forms
 from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.feedback import read_labels
-from acegraph.graph.operations.transfer import _digest, merge_bullets, read_bullets
+from acegraph.graph.operations.transfer import merge_bullets, read_bullets
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes import (
@@ -227,7 +227,7 @@ def _export(text: str) -> Path:
     ]
     body: dict[str, object] = {"format": "acegraph-playbook", "format_version": 2}
     body["bullets"] = bullets
-    return _file(".export.json", json.dumps({**body, "sha256": _digest(body)}))
+    return _file(".export.json", json.dumps(body))
 
 
 def _invoke(given: object) -> Call:

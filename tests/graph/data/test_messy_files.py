@@ -2,12 +2,12 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from acegraph.graph.data.files import Dataset, FileLayout, read_dataset
-from acegraph.graph.data.forms import Forms
 from acegraph.state import AceError
 from acegraph.state.task.form import Form
 from acegraph.state.values.notation import with_point, written_number
@@ -93,7 +93,9 @@ def test_a_form_that_nothing_settles_is_said_and_can_be_told(tmp_path: Path) -> 
     dataset = read(tmp_path, "d.csv", text)
     assert first_of(dataset, "date") == "2025-03-02"
     assert "the month is taken to stand first, which no value settles" in dataset.notes[0]
-    told = read(tmp_path, "d.csv", text, forms=Forms({"date": Form(date="%d/%m/%Y")}))
+    assert dataset.task is not None
+    task = replace(dataset.task, forms={"date": Form(date="%d/%m/%Y")})
+    told = read(tmp_path, "d.csv", text, task=task)
     assert (first_of(told, "date"), told.notes) == ("2025-02-03", [])
 
 
@@ -184,10 +186,10 @@ def test_the_text_is_the_same_however_it_is_saved(tmp_path: Path, name: str) -> 
 
 ROWS = "amount,Class\n1,0\n2,1\n"
 REFUSED: dict[str, tuple[str, bytes, dict[str, object], str]] = {
-    "Parquet": ("f.parquet", b"PAR1\x00\x01", {}, "a Parquet file; write it as CSV"),
-    "a workbook": ("f.xlsx", b"PK\x03\x04\x14\x00", {}, "save the sheet as CSV"),
+    "Parquet": ("f.parquet", b"PAR1\x00\x01", {}, "save it as CSV"),
+    "a workbook": ("f.xlsx", b"PK\x03\x04\x14\x00", {}, "save it as CSV"),
     "half of a gzip file": ("f.csv.gz", gzip.compress(PLAIN.encode())[:30], {}, "pack it again"),
-    "a picture": ("f.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\x81", {}, "save it as UTF-8"),
+    "a picture": ("f.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\x81", {}, "save it as CSV in UTF-8"),
     "a quotation mark is not closed": (
         "f.csv",
         b'shop,amount,fraud\n"A",1,0\n"B,2,1\n"C",3,0\n',
