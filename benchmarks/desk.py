@@ -36,7 +36,7 @@ PAGES = (
     "/lab?rule=DECLINE+when+amount+%3E%3D+900",
     "/decisions",
     "/decisions?verdict=DECLINE&bullet=b3",
-    "/decisions?q=field3=17.5",
+    "/decisions?q=field3+17.5",
     "/decisions/one?id=d100",
     "/review",
     "/versions?before=0&after=25",

@@ -60,11 +60,8 @@ class Splitting:
 
     def in_words(self, files: list[Path]) -> str:
         """How training and test rows are told apart."""
-        if len(files) == 2:
-            return "two files"
-        in_time = "in time: the training rows come before the test rows"
-        at_random = "at random, with the same share of fraud in both"
-        return f"one file, split {in_time if self.split == 'temporal' else at_random}"
+        in_time = "in time" if self.split == "temporal" else "at random"
+        return "two files" if len(files) == 2 else f"one file, split {in_time}"
 
 
 def compare(

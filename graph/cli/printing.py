@@ -68,9 +68,7 @@ def gathered_warnings() -> Iterator[list[str]]:
         _gathered.reset(token)
 
 
-def print_experiment(
-    experiment: "Experiment", report: Path | None = None, *, expected: bool = False
-) -> None:
+def print_experiment(experiment: "Experiment", report: Path | None = None) -> None:
     """Print the tables of an experiment, and what decided; write the report, if one is wanted."""
     from acegraph.graph.cli import tables
     from acegraph.graph.experiments.report.page import write_report
@@ -85,7 +83,7 @@ def print_experiment(
     changes = enumerate((report.change for report in experiment.training), start=1)
     tell(
         None,
-        tables.experiment_table(experiment, expected=expected),
+        tables.experiment_table(experiment),
         tables.money_table(experiment),
         tables.group_tables(experiment),
         tables.bullet_table(bullets, "Bullets learned offline (last seed)") if bullets else "",

@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 
 _LEAST_TEXT: Final = 20
 """So wide is a column of texts at least."""
-_EXPECTED: Final = (
-    "The first description of ACE expected an accuracy of 65-70 % of vanilla, 75-80 % of offline + "
-    "online, and 70-75 % of online only."
-)
 Cell = Callable[["Compared"], str]
 Columns = Mapping[str, Cell]
 
@@ -79,7 +75,7 @@ def _cell(value: object) -> Text:
     return Text(" ".join(clean_text(str(value)).split()))
 
 
-def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Group:
+def experiment_table(experiment: "Experiment") -> Group:
     """All modes and learners with intervals, and the paired test of each against the first."""
     names = names_of(experiment)
     columns = {
@@ -91,10 +87,7 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
     }
     title = "The same held-out stream, decided in every way"
     table = _figures(title, columns, experiment, names)
-    notes = list(footnotes(experiment))
-    if expected:
-        notes.append(_EXPECTED)
-    return Group(table, Text("\n".join(notes)))
+    return Group(table, Text("\n".join(footnotes(experiment))))
 
 
 def money_table(experiment: "Experiment") -> Table:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 COOKIE: Final = "acegraph_desk"
 FORM_TOKEN: Final = "form_token"
-_HEADER: Final = "x-form-token"
 NOBODY: Final = Session("", User("nobody", "viewer"))
 """The session of whoever has none."""
 
@@ -60,10 +59,9 @@ class Visit:
         """Whether the page asks for a part of itself (htmx), not the browser for all of it."""
         return self.request.headers.get("hx-request") == "true"
 
-    def asked(self, name: str, *, strip: bool = True) -> str:
+    def asked(self, name: str) -> str:
         """A parameter of the address."""
-        value = self.request.query_params.get(name, "")
-        return value.strip() if strip else value
+        return self.request.query_params.get(name, "").strip()
 
     def given(self, name: str) -> str:
         """A field of the form."""
@@ -87,8 +85,8 @@ class Visit:
 
     def check_form(self) -> None:
         """Refuse an action without the form token of the session."""
-        given = self.request.headers.get(_HEADER) or self.given(FORM_TOKEN)
-        if not hmac.compare_digest(given.encode(), self.session.form_token.encode()):
+        given, wanted = self.given(FORM_TOKEN), self.session.form_token
+        if not hmac.compare_digest(given.encode(), wanted.encode()):
             raise NotAllowed("The page was too old, or the action was forged: load it again.", 403)
 
     def entered(self, session: Session) -> Response:

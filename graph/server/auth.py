@@ -1,22 +1,21 @@
 """Who may talk to the LangGraph server, and what they see; langgraph.secure.json enables it.
 
 Its users are those of the service (acegraph users), of the playbook that ACE_PLAYBOOK_URL names. A
-request with a token sees what belongs to its user: threads and runs, assistants, store items. No
-user runs a graph in the name of another, and only runs write a state. Everything that is not
-allowed here is denied. The playbook is shared by all users and not protected here. Which paths
-exist at all is decided in guard.py.
+request with a token sees the threads and runs of its user, and the server's assistants. No user
+runs a graph in the name of another, and only runs write a state. Everything that is not allowed
+here is denied. The playbook is shared by all users and not protected here. Which paths exist at all
+is decided in guard.py.
 """
 
 import os
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from langgraph_sdk import Auth
 from langgraph_sdk.auth import types
 
 from acegraph.graph.server.access import bearer_token
 from acegraph.graph.server.service import Service, ServiceSettings
-from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.run.gone import SETTINGS
 
 _CONFIG: Final = frozenset(
@@ -79,27 +78,9 @@ async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.Fil
 
 
 @auth.on.assistants
-async def own_assistants(ctx: types.AuthContext, value: _Asked) -> types.FilterType:
-    """All users may read and run the server's assistants; each may change only their own ones."""
-    if ctx.action in ("read", "search"):
-        either = [{"owner": ctx.user.identity}, {"created_by": "system"}]
-        return cast(types.FilterType, {"$or": either})
-    config = value.get("config") or {}
-    context = value.get("context") or {}
-    forged = _forged(config, config.get("configurable"), context)
-    _refuse([*forged, *_of_the_operator(config.get("configurable"), context)])
-    try:
-        AceContext(**context)
-    except InvalidSettings as error:
-        raise Auth.exceptions.HTTPException(422, str(error)) from None
-    return _owned(ctx, value)
-
-
-@auth.on.store
-async def own_store(ctx: types.AuthContext, value: _Asked) -> None:
-    """The items of a user are in namespaces that begin with the user's name."""
-    given, own = tuple(value.get("namespace") or ()), (ctx.user.identity,)
-    value["namespace"] = given if given[:1] == own else own + given  # a listed one begins with it
+async def servers_assistants(ctx: types.AuthContext, value: _Asked) -> types.HandlerResult:
+    """All users may read and run the server's assistants; nobody makes or changes one."""
+    return {"created_by": "system"} if ctx.action in ("read", "search") else False
 
 
 def _forged(config: Mapping[str, object], *settings: Mapping[str, object] | None) -> list[str]:

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 _OPEN: Final = re.compile(
-    r"/(ok|assistants|threads|runs|store"
+    r"/(ok|assistants|threads|runs"
     r"|decisions|labels|playbook|review|live|ready|metrics|desk)(/|\Z)"
 )
 """The paths that exist: those of the LangGraph server, and those of our service (app.py). All need

@@ -116,11 +116,11 @@ def label_history(database: Database, case_id: str) -> list[Said]:
 def read_cases(
     database: Database, ids: Sequence[str], word: str = ""
 ) -> dict[str, tuple[str, Fields]]:
-    """The texts and fields of some cases, by id; only of those in which a word occurs."""
+    """The texts and fields of some cases by id: of those in whose id or text a word occurs."""
     found: dict[str, tuple[str, Fields]] = {}
     query = sa.select(cases.c.id, cases.c.text, cases.c.fields)
     if word:
-        texts = (cases.c.id, cases.c.text, cases.c.fields)
+        texts = (cases.c.id, cases.c.text)
         query = query.where(sa.or_(*(text.icontains(word, autoescape=True) for text in texts)))
     with database.reading() as connection:
         for part in chunks(list(ids)):

@@ -11,7 +11,6 @@ from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
-from acegraph.graph.desk.words import value_text
 from acegraph.graph.operations.replay import Replay, replay, selection_for
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import Transaction
@@ -69,19 +68,10 @@ def _seconds(day: str, default: float) -> float:
 
 
 def _with_words(desk: Desk, columns: DecisionColumns, rows: Rows, words: str) -> Rows:
-    """Those of the decisions that have the words: in their id or text, or as FIELD=VALUE."""
-    name, is_field, value = (part.strip() for part in words.partition("="))
+    """Those of the decisions that have the words in their id or text."""
     named = {columns.ids[row]: row for row in rows}
-    texts = read_cases(desk.playbook.database, list(named), value if is_field else words)
-
-    def has_them(one: str, text: str, fields: Fields) -> bool:
-        if is_field:
-            return value_text(fields.get(name)).casefold() == value.casefold()
-        return words.casefold() in f"{one} {text}".casefold()
-
-    return np.array(
-        [row for one, row in named.items() if one in texts and has_them(one, *texts[one])], int
-    )
+    found = read_cases(desk.playbook.database, list(named), words)
+    return np.array([row for one, row in named.items() if one in found], int)
 
 
 def show_all(desk: Desk, visit: Visit) -> Response:

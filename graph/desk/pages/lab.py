@@ -29,7 +29,7 @@ _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
 
 def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
     """The lab, or with htmx only what the rule would have done."""
-    rule = visit.given("rule") or visit.asked("rule", strip=False)
+    rule = visit.given("rule") or visit.asked("rule")
     found = examined(desk, rule[:MAX_CONTENT]) | {"error": error, "why": visit.given("why")}
     return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found, status)
 

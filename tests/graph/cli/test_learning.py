@@ -46,11 +46,7 @@ def test_train_ends_with_rows_frauds_what_was_held_out_and_warnings() -> None:
     assert cases == 50 - said["too_young"]
     assert end[3:5] == [f"  cases: {cases}", f"  frauds: {frauds}"]
     held_out = said["held_out"]
-    wanted = (
-        f"held out in turn, {held_out['caught']} of {held_out['frauds']} frauds"
-        if held_out
-        else "nothing was held out"
-    )
+    wanted = f"  held out: frauds {held_out['frauds']}" if held_out else "nothing was held out"
     assert any(line.startswith(wanted) for line in end)
     assert [w.removeprefix("warning: ") for w in end if w.startswith("warning")] == said["warnings"]
     assert "2 rows have no label" in " ".join(said["warnings"])

@@ -217,14 +217,14 @@ def test_what_if_tells_another_verdict_and_stores_nothing(office: Office) -> Non
     ("query", "found"),
     [
         ("q=d12", ["d12"]),
-        ("q=amount=330", ["d11"]),
+        ("q=amount:+330", ["d11"]),
         ("label=fraud", ["d9", "d8"]),
         ("verdict=DECLINE&label=honest&q=d7", ["d7"]),
         ("bullet=b1&label=none&until=2000-01-01", []),
         ("bullet=zz", []),
     ],
 )
-def test_decisions_are_found_by_id_field_verdict_bullet_and_time(
+def test_decisions_are_found_by_id_words_verdict_bullet_and_time(
     office: Office, query: str, found: list[str]
 ) -> None:
     page = office.person("viewer").get(f"/decisions?{query}")
