@@ -13,12 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
+from pydantic import Field as Described
+from pydantic.config import JsonDict
 from typing_extensions import TypedDict, Unpack
 
 from acegraph.nodes.agent.agent import AgentLike, as_agent
@@ -31,8 +33,8 @@ from acegraph.nodes.runtime.sync_async import Body, Step, when_needed
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
-from acegraph.state.run.schema import RunSettings
-from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.run.schema import GivenTransaction, RunSettings
+from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE
 from acegraph.state.task.task import Task
 
 if TYPE_CHECKING:
@@ -77,8 +79,9 @@ def create_ace_graph(
 
 def build_graph(parts: Parts) -> AceGraph:
     """The nodes and the edges of the picture above."""
+    given = described_input(parts.playbook, parts.context.node)
     graph = _Builder(
-        AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
+        AceState, context_schema=AceContext, input_schema=given, output_schema=AceOutput
     )
     graph.default_name = parts.name
     graph.read_task = partial(parts.playbook.task, parts.context.node)
@@ -95,6 +98,22 @@ def build_graph(parts: Parts) -> AceGraph:
         graph.add_conditional_edges("judge", after_judge)
         graph.add_edge("curator", END)
     return graph
+
+
+def described_input(playbook: BulletPlaybook, node: str) -> type[AceInput]:
+    """What a caller gives: forms such as Studio's offer the fields and answers of a set task."""
+    if not any(playbook.declared("task", name) for name in (node, DEFAULT_NODE)):
+        return AceInput
+    from acegraph.state.task.schema import json_schema
+
+    task = playbook.task(node)
+    kinds = [json_schema(task), *([{"type": "string"}] if task.reader else [])]
+    case = cast(JsonDict, {"anyOf": kinds})
+    answers: JsonDict = {"enum": [*task.answers, None]}
+    fields: dict[str, object] = dict(AceInput.__annotations__)
+    fields["transaction"] = Annotated[GivenTransaction, Described(json_schema_extra=case)]
+    fields["ground_truth"] = Annotated[str | None, Described(json_schema_extra=answers)]
+    return TypedDict("AceInput", fields, total=False)  # type: ignore[operator, no-any-return]
 
 
 def deciding_steps(parts: Parts) -> tuple[Step, Step, Step]:

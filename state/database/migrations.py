@@ -7,8 +7,9 @@ database, or one of another program, is refused.
 import json
 import logging
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
@@ -16,14 +17,19 @@ from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import to_text
 from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.errors import PlaybookError
+from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.times import now
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors that a step raises if a row does not have its form."""
+_NEWEST: Final = 1_000
+"""So many of the newest decisions of a node are looked at."""
+_SAME: Final = ("base_rate", "explore", "judge_bar", "review_from", "review_to")
 _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
 _DEFINITIONS: Final[dict[str, list[str]]] = {}
 """How the tables are created, by dialect: a playbook in memory is made for every copy of one."""
@@ -112,28 +118,58 @@ def _to_5(connection: sa.Connection) -> None:
     ):
         connection.exec_driver_sql(statement)
     _move_users(connection)
-    _move_hidden_fields(connection)
+    _move_settings(connection)
     connection.execute(tables.meta.update().where(_SCHEMA_ROW).values(value="5"))
 
 
-def _move_hidden_fields(connection: sa.Connection) -> None:
-    """Hidden fields were a setting of runs; what any decision of a node hid, its task hides."""
-    decisions = tables.decisions.c
-    query = sa.select(decisions.node, decisions.settings).distinct()
-    hidden: dict[str, set[str]] = {}
-    for node, settings in connection.execute(
-        query.where(decisions.settings.contains('"redact":["'))
-    ):
-        hidden.setdefault(node, set()).update(json.loads(settings)["redact"])
+def _move_settings(connection: sa.Connection) -> None:
+    """Costs, delays and hidden fields were settings of runs; they become policies and tasks."""
+    decisions, cases = tables.decisions, tables.cases
+    query = sa.select(cases.c.node).where(cases.c.id.in_(sa.select(decisions.c.case))).distinct()
     clock = connection.execute(sa.select(tables.clock)).one()
     writer = LedgerWriter(connection, clock.position, clock.version, clock.seal)
-    said = {"version": 1, "at": now(), "set_by": "migration"}
-    for node, names in sorted(hidden.items()):
-        task = to_text(_with_ids(CARD_PAYMENTS.hiding(sorted(names))).to_json())
-        row = {**said, "node": node, "reason": "from the settings of decisions", "content": task}
-        writer.add(tables.tasks, [row])
+    for node in connection.scalars(query).all():
+        newest = (
+            sa.select(decisions.c.settings)
+            .join(cases, cases.c.id == decisions.c.case)
+            .where(cases.c.node == node)
+            .order_by(decisions.c.position.desc())
+            .limit(_NEWEST)
+        )
+        settings = [json.loads(text) for text in connection.scalars(newest)]
+        said = {"node": node, "version": 1, "at": now(), "set_by": "migration"}
+        said["reason"] = "from the settings of the newest decisions"
+        if (policy := policy_in(settings)) != Policy():
+            row = {**said, "approved_by": "migration", "content": to_text(policy.to_json())}
+            writer.add(tables.policies, [row])
+        if hidden := hidden_in(settings):
+            task = _with_ids(CARD_PAYMENTS.hiding(hidden))
+            writer.add(tables.tasks, [{**said, "content": to_text(task.to_json())}])
     place = {"position": writer.position, "seal": writer.seal}
     connection.execute(tables.clock.update().values(place))
+
+
+def policy_in(settings: Sequence[Mapping[str, Any]]) -> Policy:
+    """The policy by which decisions of schema 4, newest first, were made.
+
+    What decides is as in the newest decision; what protects is as in any of them.
+    """
+    delays: dict[str, float] = {}
+    for one in reversed(settings):
+        delays |= one.get("mature_days") or {}
+    newest = settings[0] if settings else {}
+    wanted = {name: newest[name] for name in _SAME if newest.get(name) is not None}
+    if costs := newest.get("costs"):
+        wanted["costs"] = CostMatrix.named(costs)
+    try:
+        return Policy.from_json({**wanted, "mature_days": delays})
+    except InvalidSettings:  # what was accepted then is no policy now, as costs below 0
+        return Policy(mature_days=delays)
+
+
+def hidden_in(settings: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The fields that one of the decisions hid."""
+    return sorted({name for one in settings for name in one.get("redact") or ()})
 
 
 def _with_ids(task: Task) -> Task:

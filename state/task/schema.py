@@ -1,13 +1,13 @@
-"""A task as a JSON Schema; and a pydantic model, which has one, as a task."""
+"""A task as a JSON Schema, and back; a pydantic model comes by way of its own schema."""
 
 from collections.abc import Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Kind
-from acegraph.state.task.task import Task, Unknown
+from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import Data, DataView
 
 _TYPES: Final[Mapping[Kind, str]] = {
@@ -23,6 +23,8 @@ def json_schema(task: Task) -> Data:
     >>> schema = json_schema(Task("t", (Field("paid", "time", usual=True, parts=("hour",)),)))
     >>> schema["properties"]["paid"]
     {'type': 'string', 'format': 'date-time', 'x-kind': 'time', 'x-parts': ['hour']}
+    >>> from_json_schema(schema).fields[0].parts
+    ('hour',)
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -36,17 +38,28 @@ def json_schema(task: Task) -> Data:
     }
 
 
+def from_json_schema(schema: DataView) -> Task:
+    """The task that a JSON Schema describes."""
+    properties = schema.get("properties")
+    if not isinstance(properties, Mapping):
+        raise InvalidSettings("a JSON Schema of an object with properties wanted")
+    required = set(schema.get("required", ()))
+    closed = schema.get("additionalProperties") is False
+    return Task(
+        str(schema.get("title", "task")),
+        tuple(_field(name, part, name in required) for name, part in properties.items()),
+        unknown="refuse" if closed else "ignore",
+        about=str(schema.get("description", "")),
+        answers=cast(tuple[str, str], tuple(schema.get("x-answers", Task("").answers))),
+    )
+
+
 def as_task(given: object) -> Task:
     """A task, that of a task.json, or that of a pydantic model."""
     if isinstance(given, Task):
         return given
     if isinstance(given, type) and hasattr(given, "model_json_schema"):
-        schema = given.model_json_schema()
-        required, about = schema.get("required", ()), str(schema.get("description", ""))
-        parts = schema.get("properties", {}).items()
-        fields = tuple(_field(name, part, name in required) for name, part in parts)
-        unknown: Unknown = "refuse" if schema.get("additionalProperties") is False else "ignore"
-        return Task(str(schema["title"]), fields, unknown=unknown, about=about)
+        return from_json_schema(given.model_json_schema())
     if not isinstance(given, str | PathLike):
         raise InvalidSettings(
             "a task is a Task, the path of a task.json, or a pydantic model, "
@@ -86,15 +99,21 @@ def _field(name: str, part: DataView, usual: bool) -> Field:
     """One property; `X | None` of pydantic is X that need not be there."""
     options = [one for one in part.get("anyOf", ()) if one.get("type") != "null"]
     part = {**part, **options[0]} if options else part
+    words = part.get("enum") or part.get("examples") or part.get("x-words") or ()
+    kept = {one: part[f"x-{one}"] for one in _KEPT if f"x-{one}" in part}
+    if "parts" in kept:
+        kept["parts"] = tuple(kept["parts"])
+    kind = cast(Kind, part.get("x-kind") or _kind_of(part))
     return Field(
         name,
-        _kind_of(part),
+        kind,
         usual=usual,
-        words=tuple(map(str, part.get("enum", ()))),
+        words=tuple(map(str, words)) if kind in ("category", "flag") else (),
         closed="enum" in part,
         least=part.get("minimum"),
         most=part.get("maximum"),
         meaning=str(part.get("description", "")),
+        **kept,
     )
 
 
@@ -105,4 +124,4 @@ def _kind_of(part: DataView) -> Kind:
         return "flag"
     if part.get("format") in ("date-time", "date"):
         return "time"
-    return "category" if "enum" in part else "text"
+    return "category" if part.get("enum") or part.get("examples") else "text"

@@ -20,10 +20,12 @@ from acegraph.state import (
     BulletPlaybook,
     Case,
     DecisionConflict,
+    Field,
     InvalidInput,
     InvalidSettings,
     InvalidTransaction,
     ModelUnavailable,
+    Task,
     Transaction,
 )
 from acegraph.state.maintenance.people.review_queue import waiting
@@ -720,3 +722,12 @@ def test_a_hosts_own_settings_may_be_an_extension_of_ours() -> None:
     graph.invoke({"transaction": CALM, "decision_id": "d"}, context=Host(tenant="x", seed=3))
     stored = playbook.decision("d")
     assert (stored["node"], stored["settings"]["seed"]) == ("cards", 3)
+
+
+def test_a_form_offers_the_fields_and_the_answers_of_a_task_that_was_set() -> None:
+    posts = Task("posts", (Field("words", "number", usual=True),), answers=("KEEP", "REMOVE"))
+    graph = create_ace_graph(task=posts).compile()
+    given = graph.get_input_jsonschema()["properties"]
+    (fields,) = given["transaction"]["anyOf"]
+    assert fields["properties"]["words"]["type"] == "number"
+    assert given["ground_truth"]["enum"] == ["KEEP", "REMOVE", None]

@@ -60,9 +60,10 @@ def test_it_opens_undamaged_with_all_that_it_holds(book: BulletPlaybook) -> None
     assert check_user(book.database, "ann", "secret-of-bob-0123456789") is None
 
 
-def test_what_its_decisions_hid_is_hidden_by_its_task(book: BulletPlaybook) -> None:
-    assert book.policy() == Policy()
-    assert [said["set_by"] for said in book.declarations("task", NODE)] == ["migration"]
+def test_its_settings_become_its_first_policy_and_hidden_fields(book: BulletPlaybook) -> None:
+    assert book.policy() == Policy(mature_days={"no_chargeback": 90}, version=1)
+    (said,) = book.declarations("policy", NODE)
+    assert (said["set_by"], said["approved_by"]) == ("migration", "migration")
     assert book.task().hidden == ("customer_id", "memo")
     given = {"transaction": {"amount": 5.0, "customer_id": "C-new-1"}, "decision_id": "new"}
     create_ace_graph(playbook=book).compile().invoke(given)

@@ -9,6 +9,7 @@ from hidden import hiding
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, PlaybookError
+from acegraph.state.database.migrations import hidden_in, policy_in
 from acegraph.state.errors import OutdatedVersion
 from acegraph.state.run.gone import SETTINGS
 from acegraph.state.task.policy import Policy
@@ -112,3 +113,15 @@ def test_the_words_of_a_hidden_field_are_not_kept_in_the_task() -> None:
     hidden = task.hiding(["country", "who"])
     words = {one.name: one.words for one in hidden.fields if not one.stored}
     assert words == {"country": (), "who": ()}
+
+
+def test_old_settings_become_a_policy_and_what_one_hid_stays_hidden() -> None:
+    old = [
+        {"costs": "missed_fraud=1,false_decline=0.1", "base_rate": None, "redact": ["card"]},
+        {"base_rate": 0.02, "mature_days": {"no_chargeback": 90}, "redact": []},
+        {"mature_days": {"no_chargeback": 30, "bank": 5}, "redact": ["who"]},
+    ]
+    policy = policy_in(old)
+    assert policy.costs == {"missed_fraud": 1.0, "false_decline": 0.1}
+    assert (policy.base_rate, policy.mature_days) == (None, {"no_chargeback": 90, "bank": 5})
+    assert hidden_in(old) == ["card", "who"]

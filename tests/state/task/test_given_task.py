@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import BulletPlaybook, Field, InvalidSettings, Task
-from acegraph.state.task.schema import json_schema
+from acegraph.state.task.schema import from_json_schema, json_schema
 
 NODE = "fraud_detection"
 CLAIMS = Task("claims", (Field("claim_value", "number", least=0), Field("police_report", "flag")))
@@ -76,5 +76,5 @@ def test_what_nobody_set_is_changed_without_asking() -> None:
 
 def test_a_schema_keeps_what_a_task_is_about_and_its_answers() -> None:
     task = Task("posts", (Field("post", "text"),), answers=("KEEP", "REMOVE"), about="spam")
-    schema = json_schema(task)
-    assert (schema["x-answers"], schema["description"]) == (["KEEP", "REMOVE"], "spam")
+    back = from_json_schema(json_schema(task))
+    assert (back.answers, back.about) == (("KEEP", "REMOVE"), "spam")
