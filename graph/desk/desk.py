@@ -128,7 +128,7 @@ class Desk:
 
         def found() -> list[Waiting]:
             columns = self.decisions()
-            may_wait = (columns.may_ask | (columns.let_through > 0)) & (columns.label == UNLABELLED)
+            may_wait = (columns.may_ask | columns.let_through) & (columns.label == UNLABELLED)
             ids = [columns.ids[row] for row in np.flatnonzero(may_wait)]
             return waiting(self.playbook, ids)
 

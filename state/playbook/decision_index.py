@@ -29,7 +29,7 @@ _COLUMNS: Final = (
     ("declined", np.bool_),
     ("label", np.int8),
     ("counted", np.bool_),
-    ("let_through", np.float64),
+    ("let_through", np.bool_),
     ("may_ask", np.bool_),
     ("risk", np.float64),
     ("amount", np.float64),
@@ -52,8 +52,8 @@ class DecisionColumns:
     label: NDArray[np.int8]
     """FRAUD, HONEST or UNLABELLED; the opinion of a judge is no label."""
     counted: Bools
-    let_through: Floats
-    """Of would-be declines that were let through, the share of such; else 0."""
+    let_through: Bools
+    """Would-be declines that were let through."""
     may_ask: Bools
     """Whether its settings allow that a person is asked."""
     risk: Floats
@@ -97,32 +97,23 @@ class Coverage:
     """Without a label yet: approved, or let through."""
     let_through: int
     """Would-be declines that were let through."""
-    let_through_labelled: int
     let_through_honest: int
-    """Labelled would-be declines that were honest payments."""
-    expected_honest: float
-    """An estimate of the honest payments among all would-be declines. Each honest one let through
-    stands for as many as its recorded probability says (Horvitz and Thompson 1952), and the
-    labelled ones stand for those whose label is still to come."""
+    """Those of them that turned out to be honest payments: each stands for 1/explore of all."""
 
 
 def label_coverage(columns: DecisionColumns) -> Coverage:
     """Count the labels of counted decisions, and the labels that declines hide."""
     counted, has_label = columns.counted, columns.label != UNLABELLED
-    let_through = counted & (columns.let_through > 0)
+    let_through = counted & columns.let_through
     blocked = int((counted & ~has_label & columns.declined & ~let_through).sum())
     decided, labelled = int(counted.sum()), int((counted & has_label).sum())
-    honest = let_through & (columns.label == HONEST)
-    let, known = int(let_through.sum()), int((let_through & has_label).sum())
     return Coverage(
         decided=decided,
         labelled=labelled,
         blocked=blocked,
         pending=decided - labelled - blocked,
-        let_through=let,
-        let_through_labelled=known,
-        let_through_honest=int(honest.sum()),
-        expected_honest=float((1 / columns.let_through[honest]).sum()) * let / max(known, 1),
+        let_through=int(let_through.sum()),
+        let_through_honest=int((let_through & (columns.label == HONEST)).sum()),
     )
 
 
@@ -185,10 +176,7 @@ class DecisionIndex:
             "declined": [row.decision == DECLINE for row in rows],
             "label": [_label(row.label) for row in rows],
             "counted": [row.counted for row in rows],
-            "let_through": [
-                float(json.loads(row.explored).get("explore") or 1) if row.explored else 0.0
-                for row in rows
-            ],
+            "let_through": [row.let_through for row in rows],
             "may_ask": [row.may_ask for row in rows],
             "risk": [row.risk_score for row in rows],
             "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
@@ -226,9 +214,7 @@ def _decisions_since(position: int) -> sa.Select[Any]:
     return (
         sa.select(
             *(decisions.c[name] for name in names),
-            sa.case((decisions.c.settings.contains(LET_THROUGH), decisions.c.settings)).label(
-                "explored"
-            ),
+            decisions.c.settings.contains(LET_THROUGH).label("let_through"),
             decisions.c.settings.contains('"review":true').label("may_ask"),
             cases.c.fields,
             newest.c.label,
