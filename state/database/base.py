@@ -184,7 +184,8 @@ class Database(ABC):
     ) -> Generator[LedgerWriter, None, None]:
         """What is written between the begin of a database transaction and its commit."""
         try:
-            writer = self._begun(next(transaction))
+            writer = LedgerWriter(next(transaction), 0, 0, 0)
+            writer.position, writer.version, writer.seal = writer.first(self._read_clock)
             if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
                 raise self._locked()
             self._writer, self._owner = writer, get_ident()
@@ -261,12 +262,6 @@ class Database(ABC):
         for secret in self._secrets:
             text = text.replace(secret, "***")
         return text
-
-    def _begun(self, connection: sa.Connection) -> LedgerWriter:
-        """The writer of a new database transaction, at the present position of the ledger."""
-        writer = LedgerWriter(connection, 0, 0, 0)
-        writer.position, writer.version, writer.seal = writer.first(self._read_clock)
-        return writer
 
     @abstractmethod
     def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:

@@ -121,12 +121,6 @@ class CaseState:
     """Whether it is evidence that nobody has decided or labelled."""
 
     @property
-    def is_approved_by_person(self) -> bool:
-        """Whether a person has said that it is honest."""
-        label = self.label
-        return label is not None and label.value == APPROVE and label.source.startswith(ANALYST)
-
-    @property
     def recorded(self) -> Recorded:
         """What is said of it where nothing changes."""
         return Recorded(
@@ -258,12 +252,14 @@ def _blocked(states: Mapping[str, CaseState]) -> set[str]:
     """The cases that were declined and not let through, or that neither the agent decided nor a
     person approved: such a payment cannot be charged back.
     """
-    return {
-        i
-        for i, state in states.items()
-        if (state.decision == DECLINE and not state.settings.get("let_through"))
-        or (state.decision is None and not state.is_approved_by_person)
-    }
+    blocked = set()
+    for i, state in states.items():
+        label = state.label or Label(DECLINE)
+        by_person = label.value == APPROVE and label.source.startswith(ANALYST)
+        is_declined = state.decision == DECLINE and not state.settings.get("let_through")
+        if is_declined or (state.decision is None and not by_person):
+            blocked.add(i)
+    return blocked
 
 
 def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable
-from acegraph.state.database.tables import answers, bullets, cases, decisions, outcomes
+from acegraph.state.database.tables import answers, bullets, cases, decisions, outcomes, selections
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
@@ -63,6 +63,13 @@ def count_evidence(database: Database, prefix: str) -> int:
     statement = sa.select(sa.func.count()).where(has_prefix, cases.c.evidence == 1)
     with database.reading() as connection:
         return int(connection.scalar(statement) or 0)
+
+
+def cases_of_bullet(database: Database, number: int) -> set[str]:
+    """The cases for whose decisions a bullet was shown or counted."""
+    with database.reading() as connection:
+        query = sa.select(selections.c.case).where(selections.c.bullet == number)
+        return set(connection.scalars(query))
 
 
 def stored_decision(database: Database, case_id: str) -> Data:

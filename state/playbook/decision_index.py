@@ -6,7 +6,6 @@ The first look reads all decisions, each later one only what is new. Texts stay 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from acegraph.state.database.base import READ_CLOCK, Database
-from acegraph.state.database.tables import cases, decisions, outcomes, selections
+from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
 from acegraph.state.values.decision import LET_THROUGH
@@ -24,7 +23,6 @@ from acegraph.state.values.verdict import DECLINE, JUDGE
 
 FRAUD, HONEST, UNLABELLED = 1, 0, -1
 _COLUMNS: Final = (
-    ("position", np.int64),
     ("seconds", np.float64),
     ("declined", np.bool_),
     ("label", np.int8),
@@ -34,7 +32,6 @@ _COLUMNS: Final = (
     ("risk", np.float64),
     ("amount", np.float64),
 )
-_OF_BULLETS: Final = (("row", np.int64), ("bullet", np.int64))
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -45,7 +42,6 @@ class DecisionColumns:
     """The decisions of one moment, oldest first, a number each."""
 
     ids: list[str]
-    position: Rows
     seconds: Floats
     """When it was decided, since 1970."""
     declined: Bools
@@ -59,26 +55,9 @@ class DecisionColumns:
     risk: Floats
     """NaN where there is none."""
     amount: Floats
-    shown_row: Rows
-    """By bullet that was shown: the number of the decision."""
-    shown_bullet: Rows
 
     def __len__(self) -> int:
-        return len(self.position)
-
-    def rows_of(self, bullet: int) -> Rows:
-        """The decisions for which a bullet was shown."""
-        order, starts = self._by_bullet
-        return self.shown_row[order[starts.get(bullet, slice(0))]]
-
-    @cached_property
-    def _by_bullet(self) -> tuple[Rows, dict[int, slice]]:
-        """What was shown, by bullet and then by decision, and where each bullet is in it."""
-        order = np.lexsort((self.shown_row, self.shown_bullet))
-        numbers, starts = np.unique(self.shown_bullet[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(order)]
-        places = zip(numbers.tolist(), starts.tolist(), ends, strict=True)
-        return order, {number: slice(start, end) for number, start, end in places}
+        return len(self.ids)
 
 
 @dataclass(frozen=True)
@@ -132,7 +111,6 @@ class DecisionIndex:
         self._ids: list[str] = []
         self._numbers: dict[str, int] = {}
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS}
-        self._shown = {name: np.zeros(0, kind) for name, kind in _OF_BULLETS}
         self._newest: DecisionColumns | None = None
 
     def columns(self) -> DecisionColumns:
@@ -142,8 +120,7 @@ class DecisionIndex:
                 return self._newest
             with self._database.snapshot() as connection:
                 self._read_news(connection)
-            shown = {f"shown_{name}": column for name, column in self._shown.items()}
-            self._newest = DecisionColumns(self._ids.copy(), **self._columns, **shown)  # type: ignore[arg-type]
+            self._newest = DecisionColumns(self._ids.copy(), **self._columns)  # type: ignore[arg-type]
             return self._newest
 
     def number(self, decision_id: str) -> int | None:
@@ -159,7 +136,6 @@ class DecisionIndex:
         new = connection.execute(_decisions_since(since)).all()
         first = len(self._ids)
         self._take(new)
-        self._take_shown(connection, since)
         if first:
             said = sa.select(outcomes).where(outcomes.c.position > since)
             for row in connection.execute(said.order_by(outcomes.c.position)):
@@ -171,7 +147,6 @@ class DecisionIndex:
     def _take(self, rows: Collection[Any]) -> None:
         start = len(self._ids)
         values: Mapping[str, Iterable[object]] = {
-            "position": [row.position for row in rows],
             "seconds": np.array([r.decided_at[:26] for r in rows], "M8[us]").astype(float) / 1e6,
             "declined": [row.decision == DECLINE for row in rows],
             "label": [_label(row.label) for row in rows],
@@ -181,27 +156,10 @@ class DecisionIndex:
             "risk": [row.risk_score for row in rows],
             "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
         }
-        _append(self._columns, values)
+        for name, column in self._columns.items():
+            self._columns[name] = np.append(column, np.array(values[name], column.dtype))
         self._ids += [row.case for row in rows]
         self._numbers.update({row.case: start + n for n, row in enumerate(rows)})
-
-    def _take_shown(self, connection: sa.Connection, since: int) -> None:
-        query = (
-            sa.select(selections.c.case, selections.c.bullet)
-            .join(decisions, decisions.c.case == selections.c.case)
-            .where(decisions.c.position > since)
-        )
-        rows = connection.execute(query).all()
-        values = {
-            "row": [self._numbers[row.case] for row in rows],
-            "bullet": [row.bullet for row in rows],
-        }
-        _append(self._shown, values)
-
-
-def _append(columns: dict[str, NDArray[Any]], values: Mapping[str, Iterable[object]]) -> None:
-    for name, column in columns.items():
-        columns[name] = np.append(column, np.array(values[name], column.dtype))
 
 
 def _label(value: str | None) -> int:
@@ -210,7 +168,7 @@ def _label(value: str | None) -> int:
 
 def _decisions_since(position: int) -> sa.Select[Any]:
     newest = outcomes.alias("newest")
-    names = ("case", "position", "decision", "risk_score", "decided_at", "counted")
+    names = ("case", "decision", "risk_score", "decided_at", "counted")
     return (
         sa.select(
             *(decisions.c[name] for name in names),

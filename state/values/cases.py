@@ -383,11 +383,10 @@ class CaseTable:
             often = set(nlargest(_MAX_NAMES, self._filled, key=self._filled.__getitem__))
             names = filter(often.__contains__, self._filled)
         # From the first case on, every field that was counted has a value.
-        return tuple(name for name in names if not self._start or self._occurs(name))
-
-    def _occurs(self, name: str) -> bool:
-        column = self.column(name)
-        return column is not None and bool(column.known().any())
+        if not self._start:
+            return tuple(names)
+        columns = ((name, self.column(name)) for name in names)
+        return tuple(name for name, one in columns if one is not None and one.known().any())
 
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None if no case has it."""

@@ -15,7 +15,7 @@ from acegraph.graph.operations.replay import Replay, replay, selection_for
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import Transaction
 from acegraph.state.errors import AceError
-from acegraph.state.ledger.lookups import label_history, read_cases
+from acegraph.state.ledger.lookups import cases_of_bullet, label_history, read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns, Rows
 from acegraph.state.task.form import read_cell
 from acegraph.state.values.bullet import number_of
@@ -44,7 +44,7 @@ def _lines(desk: Desk, columns: DecisionColumns, rows: Rows) -> Iterator[dict[st
         }
 
 
-def _candidates(search: Mapping[str, str], columns: DecisionColumns) -> Rows:
+def _candidates(desk: Desk, search: Mapping[str, str], columns: DecisionColumns) -> Rows:
     """The decisions that fit all but the words, newest first."""
     fits = np.ones(len(columns), bool)
     if search["verdict"] in (APPROVE, DECLINE):
@@ -52,9 +52,8 @@ def _candidates(search: Mapping[str, str], columns: DecisionColumns) -> Rows:
     if search["label"] in _LABELS:
         fits &= columns.label == _LABELS[search["label"]]
     if search["bullet"]:
-        of_bullet = np.zeros(len(columns), bool)
-        of_bullet[columns.rows_of(number_of(search["bullet"]))] = True
-        fits &= of_bullet
+        shown = cases_of_bullet(desk.playbook.database, number_of(search["bullet"]))
+        fits &= np.fromiter((name in shown for name in columns.ids), bool, len(columns))
     since, until = _seconds(search["since"], 0.0), _seconds(search["until"], np.inf)
     fits &= (columns.seconds >= since) & (columns.seconds < until + 86_400)
     return np.flatnonzero(fits)[::-1]
@@ -78,7 +77,7 @@ def show_all(desk: Desk, visit: Visit) -> Response:
     """The decisions that fit, newest first."""
     names = ("q", "verdict", "label", "bullet", "since", "until")
     search, columns = {name: visit.asked(name) for name in names}, desk.decisions()
-    rows = _candidates(search, columns)
+    rows = _candidates(desk, search, columns)
     looked = rows = rows[rows < visit.number("from", len(columns))]
     fitting, number = rows, desk.number_of(search["q"])
     if number is not None:
