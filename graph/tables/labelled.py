@@ -7,7 +7,6 @@ of all; only the rate of fraud is that of the counts.
 
 from __future__ import annotations
 
-import shlex
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,7 +27,7 @@ from acegraph.graph.data.labels import is_empty
 from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFile
-from acegraph.state import APPROVE, DECLINE, InvalidDataset
+from acegraph.state import APPROVE, DECLINE
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.values.draw import Draw, is_drawn
 from acegraph.state.values.transaction import plain_value
@@ -41,10 +40,6 @@ LARGE: Final = 50_000
 """From this many rows on, not all rows of a table are kept."""
 _LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
 _NO_LABELS: Final = np.zeros(0, dtype=np.int8)
-_NO_VALUES: Final = (
-    *(pa.types.is_list, pa.types.is_large_list, pa.types.is_map),
-    *(pa.types.is_binary, pa.types.is_large_binary),
-)
 
 
 @dataclass(frozen=True)
@@ -71,12 +66,6 @@ class LabelledTable:
         """The table of a file, which must have the columns of the layout."""
         table = TableFile.open(file)
         check_names(file, table.flat_schema.names, layout)
-        read = [one for one in table.flat_schema if one.name not in layout.left_out]
-        if odd := [one.name for one in read if any(is_odd(one.type) for is_odd in _NO_VALUES)]:
-            raise InvalidDataset(
-                f"{file}: lists or bytes are in {', '.join(odd)}: "
-                f"--as {shlex.quote(odd[0])}=ignored leaves it out"
-            )
         return cls(table, layout)
 
     def draw(
@@ -138,6 +127,6 @@ class LabelledTable:
         else:
             out = layout.left_out
             read = ReadRows(
-                [{n: plain_value(n, v) for n, v in row.items() if n not in out} for row in rows]
+                [{n: None if n in out else plain_value(n, v) for n, v in r.items()} for r in rows]
             )
         return understand_rows(self.table.file, read, layout)

@@ -11,7 +11,9 @@ import pytest
 from command_line import run
 from odd_tables import NODE
 
-from acegraph.state import BulletPlaybook, Case, Condition
+from acegraph.graph.data.files import FileLayout
+from acegraph.graph.tables.labelled import LabelledTable
+from acegraph.state import BulletPlaybook, Case, Condition, InvalidTransaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
@@ -151,3 +153,14 @@ def test_a_column_of_another_type_leaves_undecided_what_it_matters_to(folder: Pa
     found = pq.read_table(folder / "out.parquet")
     assert found["decision"].to_pylist() == ["UNDECIDED", "DECLINE"]  # whatever the amount was
     assert "a number of at least 0 wanted" in found["undecided"].to_pylist()[0]
+
+
+def test_a_column_of_lists_is_no_field_unless_it_is_left_out(tmp_path: Path) -> None:
+    file, rows = tmp_path / "t.parquet", range(60)
+    table = {"amount": list(rows), "tags": [["a"]] * 60, "fraud": [i % 2 for i in rows]}
+    pq.write_table(pa.table(table), file)
+    with pytest.raises(InvalidTransaction, match="'tags' holds a list"):
+        LabelledTable.open(file, FileLayout(None, "fraud")).draw()
+    layout = FileLayout(None, "fraud", declared={"tags": "ignored"})
+    items = LabelledTable.open(file, layout).draw().dataset.items
+    assert (len(items), items[7]["query"]) == (60, {"amount": 7})
