@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.playbook.vector_matrix import Vector
+from acegraph.state.playbook.index import Vector
 
 NODE = "bench"
 DIMENSIONS = 1536

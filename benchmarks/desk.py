@@ -24,7 +24,7 @@ from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, Label
 from acegraph.state.maintenance.people.users import User
-from acegraph.state.run.modes import settle_settings
+from acegraph.state.run.context import settle_settings
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import DecisionRecord, Shown
 

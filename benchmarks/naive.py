@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from acegraph.state import Bullet
-from acegraph.state.playbook.vector_matrix import Vector
+from acegraph.state.playbook.index import Vector
 
 
 def cosine(a: Vector, b: Vector) -> float:

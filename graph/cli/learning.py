@@ -219,7 +219,7 @@ def _large_table(
 def _why_none_is_declined(playbook: "BulletPlaybook", context: AceContext) -> str:
     """Why the playbook would decline none of its labelled cases; empty if it would."""
     from acegraph.nodes.rules.ruleset import Ruleset
-    from acegraph.state.run.modes import settle
+    from acegraph.state.run.context import settle
 
     scale = Ruleset.of(playbook, settle(playbook, context)).scale
     if scale.can_decline or scale.riskiest is None:

@@ -14,8 +14,8 @@ import numpy as np
 from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item
 from acegraph.state import APPROVE, DECLINE, InvalidDataset
+from acegraph.state.database.encoding import as_utc
 from acegraph.state.task.task import Task
-from acegraph.state.values.times import as_utc
 
 
 @dataclass(frozen=True)

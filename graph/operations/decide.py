@@ -21,7 +21,7 @@ from acegraph.nodes.selector.node import ReadCase, chosen, read_case
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError
 from acegraph.state.playbook.playbook import FrozenPlaybook
-from acegraph.state.run.modes import settle
+from acegraph.state.run.context import settle
 from acegraph.state.run.schema import RunSettings, Update
 
 BATCH: Final = 500

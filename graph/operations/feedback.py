@@ -12,11 +12,11 @@ from acegraph.graph.operations.learning.background import learn_from, settings_o
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
 from acegraph.state import BulletPlaybook, Label
+from acegraph.state.database.encoding import as_past
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values.decision import Recorded
-from acegraph.state.values.times import as_past
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import (
     ANALYST,

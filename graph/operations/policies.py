@@ -9,12 +9,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 from acegraph.state import BulletPlaybook, InvalidSettings
+from acegraph.state.database.encoding import now
 from acegraph.state.database.kept_values import forget, keep, kept_value
 from acegraph.state.maintenance.people.second_person import check_alone
 from acegraph.state.run.review_answers import is_same_name
 from acegraph.state.task.policy import HEEDED, Policy
 from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.times import now
 
 _WAITING: Final = "policy:"
 _SAFER: Final[dict[str, Callable[[float, float], bool]]] = {

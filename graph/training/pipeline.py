@@ -34,8 +34,7 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, OWN_LOOP, Wait, finish, 
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.state import DECLINE, AceContext, AceInput, AceOutput, BulletPlaybook
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
-from acegraph.state.run.context import Mode
-from acegraph.state.run.modes import MODES, settle_settings
+from acegraph.state.run.context import MODES, Mode, settle_settings
 from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import Source
 from acegraph.state.values.verdict import UNDECIDED

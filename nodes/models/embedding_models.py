@@ -16,7 +16,7 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.runtime.usage import begin_call
 from acegraph.state.errors import ModelAnswerInvalid
-from acegraph.state.playbook.vector_matrix import Vector, unit
+from acegraph.state.playbook.index import Vector, unit
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

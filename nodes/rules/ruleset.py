@@ -33,7 +33,7 @@ from acegraph.nodes.rules.words import (
     not_understood,
 )
 from acegraph.state import APPROVE, DECLINE, Bullet
-from acegraph.state.run.modes import settle
+from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule, Task
 from acegraph.state.values.bullet import of_source

@@ -13,8 +13,7 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
-from acegraph.state.run.context import overlooked_settings
-from acegraph.state.run.modes import settle
+from acegraph.state.run.context import overlooked_settings, settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.transaction import clean_text, is_derived
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict

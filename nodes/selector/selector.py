@@ -22,7 +22,7 @@ from acegraph.nodes.selector.stages import Pool, Selection, StageSettings, choos
 from acegraph.nodes.text.understand import fields_to_test, understand_given
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
-from acegraph.state.playbook.vector_matrix import Vector, unit
+from acegraph.state.playbook.index import Vector, unit
 from acegraph.state.values.bullet import Source
 from acegraph.state.values.texts import facts_text
 

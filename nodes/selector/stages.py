@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state import Bullet
-from acegraph.state.playbook.index import View
-from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
-from acegraph.state.playbook.vector_matrix import Vector
+from acegraph.state.playbook.index import CANNOT_SAY, FAILS, HOLDS, Answers, Vector, View
 from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import Fields
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from os import getpid
 from threading import RLock, get_ident
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from types import TracebackType
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
 from weakref import ReferenceType, ref
 
 import sqlalchemy as sa
@@ -20,7 +21,6 @@ from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
 from acegraph.state.database.writer import LedgerWriter, Statement, fetch_by
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
-from acegraph.state.scope import Scope
 from acegraph.state.values.decision import Clock
 
 Durability = Literal["normal", "full"]
@@ -36,7 +36,44 @@ _SET_CLOCK = Statement(
     )
 )
 _Steps = Generator[Any, None, None]
+T_co = TypeVar("T_co", covariant=True)
 logger = logging.getLogger(__name__)
+
+
+class Scope(AbstractContextManager[T_co, None]):
+    """Runs a generator that yields once, as `contextlib.contextmanager` does.
+
+    After an exception at a bad moment contextlib leaves the generator where it is, with its locks
+    and its open database transaction. A scope closes it.
+    """
+
+    def __init__(self, steps: Generator[T_co, None, None]) -> None:
+        self._steps = steps
+
+    def __enter__(self) -> T_co:
+        try:
+            return next(self._steps)
+        except BaseException:
+            self._steps.close()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if error is None:
+                next(self._steps, None)
+            else:
+                self._steps.throw(error)
+        except BaseException as raised:
+            if raised is not error:
+                raise
+            error.__traceback__ = trace
+        finally:
+            self._steps.close()
 
 
 class Memory(Protocol):

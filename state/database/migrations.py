@@ -15,14 +15,13 @@ import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import to_text
+from acegraph.state.database.encoding import now, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.times import now
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import chunks
+from acegraph.state.database.encoding import chunks, now
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
@@ -25,7 +25,6 @@ from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.decision import Label
 from acegraph.state.values.draw import ALL_COUNT, TABLE, Draw, drawing_number
-from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
 _LEFT_OUT: Final = "left_out:"

@@ -11,14 +11,13 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import chunks, is_storable
+from acegraph.state.database.encoding import as_utc, chunks, is_storable, now
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.lookups import find_digest
 from acegraph.state.ledger.row_mapping import outcome_row
-from acegraph.state.values.decision import CounterDeltas, Label, Recorded, add_deltas
-from acegraph.state.values.times import as_utc, now
+from acegraph.state.values.decision import CounterDeltas, Label, Recorded, add_deltas, credit
 from acegraph.state.values.transaction import DataView
 from acegraph.state.values.verdict import (
     ANALYST,
@@ -269,13 +268,3 @@ def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, 
         for row in writer.connection.execute(sql.CREDITED, {"ids": case_ids}):
             credited.setdefault(row.case, {})[row.bullet] = row.argued_for
     return credited
-
-
-def credit(argued_for: Mapping[int, str], label: Label | None, sign: int = 1) -> CounterDeltas:
-    """Helpful for a bullet that argued for the label, harmful for one that did not."""
-    if label is None:
-        return {}
-    return {
-        bullet: (sign, 0, 0) if verdict == label.value else (0, sign, 0)
-        for bullet, verdict in argued_for.items()
-    }

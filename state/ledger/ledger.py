@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import chunks, to_text
+from acegraph.state.database.encoding import chunks, now, to_text
 from acegraph.state.database.writer import LedgerWriter, NewRow
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.hidden_fields import as_stored
-from acegraph.state.ledger.labels import apply_labels, case_states, credit, is_repeated
+from acegraph.state.ledger.labels import apply_labels, case_states, is_repeated
 from acegraph.state.ledger.lookups import ERASED, find_digest, ids_in_use
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
 from acegraph.state.ledger.sightings import store_sightings
@@ -23,8 +23,8 @@ from acegraph.state.values.decision import (
     Label,
     Recorded,
     add_deltas,
+    credit,
 )
-from acegraph.state.values.times import now
 
 DecisionAndLabel = tuple[DecisionRecord, Label | None]
 """A decision, and its label if it is known."""
@@ -71,9 +71,9 @@ def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel], at: str)
         if label is not None:
             rows.append((tables.outcomes, outcome_row(record.id, 1, label, at)))
     writer.add_all(rows)
-    records = [given[number][0] for number in new.values()]
-    for node in {record.node for record in records}:
-        store_sightings(writer, node, [record for record in records if record.node == node])
+    seen = [given[number][0] for number in new.values() if given[number][0].sighting]
+    for node in {record.node for record in seen}:
+        store_sightings(writer, node, [record for record in seen if record.node == node])
     return new
 
 

@@ -6,12 +6,11 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import sqlalchemy as sa
 
-from acegraph.state.database.encoding import stored_float, to_text
+from acegraph.state.database.encoding import as_utc, stored_float, to_text
 from acegraph.state.values.bullet import Bullet, Status
 from acegraph.state.values.cases import Case
 from acegraph.state.values.condition import Condition
 from acegraph.state.values.decision import ACTED, HELD_BACK, SHOWN, DecisionRecord, Label
-from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import Data, DataView, clean_text
 from acegraph.state.values.verdict import Verdict
 

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
+from acegraph.state.database.encoding import as_utc
 from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger.counters import count
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.draw import TABLE
-from acegraph.state.values.times import as_utc
 from acegraph.state.values.verdict import APPROVE, JUDGE
 
 TRAINED: Final = ("history:", "stream:", TABLE)

@@ -15,7 +15,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import chunks, to_text
+from acegraph.state.database.encoding import chunks, now, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
 from acegraph.state.ledger.hidden_fields import REDACTED, stand_in
@@ -26,7 +26,6 @@ from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.notation import written
 from acegraph.state.values.texts import folded, is_named
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Data, clean_text
 
 GONE: Final = "[erased]"

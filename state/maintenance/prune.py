@@ -11,12 +11,11 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import chunks
+from acegraph.state.database.encoding import as_utc, chunks, now
 from acegraph.state.ledger.counters import count
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.decision import WINDOWS
-from acegraph.state.values.times import as_utc, now
 
 _OF_CASES = (tables.selections, tables.outcomes, tables.lessons, tables.answers, tables.rights)
 logger = logging.getLogger(__name__)

@@ -11,12 +11,11 @@ from typing import Final, Literal, TypedDict, Unpack
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import stored_float
+from acegraph.state.database.encoding import now, stored_float
 from acegraph.state.errors import InvalidInput, UnknownBullet
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
-from acegraph.state.playbook.index import Bools, View
-from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
+from acegraph.state.playbook.index import Bools, Vector, VectorMatrix, View
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
 from acegraph.state.values.condition import (
     Condition,
@@ -24,7 +23,6 @@ from acegraph.state.values.condition import (
     parse_condition,
     stated_condition,
 )
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Data, clean_text
 
 _VECTORS: Final = 500

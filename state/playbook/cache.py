@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
+from acegraph.state.database.encoding import now
 from acegraph.state.database.open import open_database
 from acegraph.state.database.writer import (
     Fetch,
@@ -39,7 +40,6 @@ from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock, CounterDeltas
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import DataView, clean_text
 from acegraph.state.values.verdict import JUDGE
 

@@ -13,19 +13,18 @@ from typing import Final, Literal, cast
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import to_text
+from acegraph.state.database.encoding import now, to_text
 from acegraph.state.database.writer import Statement, fetch_by
 from acegraph.state.errors import InvalidSettings, OutdatedVersion, quoted
 from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import Stored, retried
 from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE
-from acegraph.state.task.growth import cases_to_look_at, grown
+from acegraph.state.task.growth import grown
 from acegraph.state.task.policy import Policy
-from acegraph.state.task.task import Task
+from acegraph.state.task.task import Task, cases_to_look_at
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Data, clean_text
 
 Kind = Literal["task", "policy"]

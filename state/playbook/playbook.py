@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
-from acegraph.state.database.encoding import chunks, to_text
+from acegraph.state.database.encoding import chunks, now, to_text
 from acegraph.state.database.kept_values import keep, kept_value
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError, UnknownDecision, quoted
@@ -41,7 +41,6 @@ from acegraph.state.values.decision import (
     Sighting,
     add_deltas,
 )
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Data
 from acegraph.state.values.verdict import Verdict
 
@@ -82,7 +81,8 @@ class BulletPlaybook(Declarations):
 
         An error takes the place of a decision that is refused; it does not stop the others.
         """
-        given = [(as_stored(record), label) for record, label in given]
+        if any(record.settings.get("redact") for record, _ in given):
+            given = [(as_stored(record), label) for record, label in given]
         shown = {shown.bullet_number for record, _ in given for shown in record.shown}
         if not all(number in self._bullets for number in shown):
             self.get_bullets(f"b{number}" for number in shown)  # raises UnknownBullet

@@ -21,7 +21,7 @@ from acegraph.state.database.tables import (
 )
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import ModelAnswerInvalid
-from acegraph.state.playbook.vector_matrix import Vector
+from acegraph.state.playbook.index import Vector
 from acegraph.state.values.texts import facts_text
 from acegraph.state.values.transaction import Transaction
 

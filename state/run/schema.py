@@ -56,7 +56,7 @@ class OpinionData(TypedDict):
 
 
 class RunSettings(TypedDict):
-    """The settings of `AceContext` after the mode has decided what they leave open (modes.py)."""
+    """The settings of `AceContext` after the mode has decided what they leave open (context.py)."""
 
     mode: Mode
     node: str

@@ -10,28 +10,15 @@ from dataclasses import replace
 from typing import Final, get_args
 
 from acegraph.state.task.field import Field, Kind, Part
-from acegraph.state.task.task import Task
+from acegraph.state.task.task import FIRST_LOOKS, Task, cases_to_look_at
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MENTIONS, Comparison
 from acegraph.state.values.transaction import is_derived, is_observed
 
-_FIRST_LOOKS: Final = (12, 20)
 _SHARE: Final = 0.05
 _MOST_FIELDS: Final = 300
 _MOST_WORDS: Final = 60
 _PARTS: Final[tuple[Part, ...]] = get_args(Part)
-
-
-def cases_to_look_at(cases: int) -> int:
-    """How many of the first cases were looked at last: 12, 20, 40, 80 and so on; 0 of fewer.
-
-    >>> [cases_to_look_at(n) for n in (11, 12, 39, 41, 200)]
-    [0, 12, 20, 40, 160]
-    """
-    first, second = _FIRST_LOOKS
-    if cases < second:
-        return first if cases >= first else 0
-    return second << ((cases // second).bit_length() - 1)
 
 
 def grown(task: Task, table: CaseTable, tests: Iterable[Comparison]) -> Task:
@@ -47,7 +34,7 @@ def _looked_at(task: Task, table: CaseTable, size: int) -> Task:
     looked_at = table.first(size)
     found = _of_cases(task, looked_at)[: max(_MOST_FIELDS - len(task.fields), 0)]
     fields = (*task.fields, *found)
-    if size >= _FIRST_LOOKS[1]:
+    if size >= FIRST_LOOKS[1]:
         usual = set(looked_at.usual_names)
         fields = tuple(replace(one, usual=one.name in usual) for one in fields)
     return replace(task, fields=fields)
@@ -62,7 +49,7 @@ def _of_cases(task: Task, table: CaseTable) -> list[Field]:
     for name in table.field_names:
         column = table.column(name)
         is_new = not (name in known or task.field_of(name) or is_derived(name) or is_observed(name))
-        enough = max(_FIRST_LOOKS[0], _SHARE * len(table))
+        enough = max(FIRST_LOOKS[0], _SHARE * len(table))
         if is_new and column is not None and int(column.known().sum()) >= enough:
             values = (*column.values, None)
             numbers = zip(column.numbers.tolist(), column.codes.tolist(), strict=True)

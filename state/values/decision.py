@@ -173,3 +173,13 @@ def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int
         before = total.get(number, (0, 0, 0))
         total[number] = (before[0] + helpful, before[1] + harmful, before[2] + selected)
     return {number: deltas for number, deltas in total.items() if any(deltas)}
+
+
+def credit(argued_for: Mapping[int, str], label: Label | None, sign: int = 1) -> CounterDeltas:
+    """Helpful for a bullet that argued for the label, harmful for one that did not."""
+    if label is None:
+        return {}
+    return {
+        bullet: (sign, 0, 0) if verdict == label.value else (0, sign, 0)
+        for bullet, verdict in argued_for.items()
+    }

@@ -10,7 +10,7 @@ import numpy as np
 
 from acegraph.nodes import HybridSelector
 from acegraph.state import Bullet
-from acegraph.state.playbook.vector_matrix import unit
+from acegraph.state.playbook.index import unit
 
 DIGITS = 9
 

@@ -128,7 +128,7 @@ def erase(
 
 def _past(text: str) -> str:
     """A time that is past: ISO 8601, or so many days ago, as 90d."""
-    from acegraph.state.values.times import as_past
+    from acegraph.state.database.encoding import as_past
 
     days = re.fullmatch(r"(\d{1,5})d", text)
     return as_past(datetime.now(UTC) - timedelta(days=int(days[1])) if days else text)

@@ -22,8 +22,8 @@ from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.nodes.models.named import prices
 from acegraph.nodes.runtime.spending import in_words
 from acegraph.state import InvalidSettings
+from acegraph.state.database.encoding import now
 from acegraph.state.database.places import private_folder, whole_file
-from acegraph.state.values.times import now
 
 Figures = Mapping[str, object]
 """The figures of a mode or of another learner, as `Experiment.to_json` gives them."""

@@ -34,8 +34,8 @@ from acegraph.state import (
     Transaction,
 )
 from acegraph.state.database.encoding import text_hash
-from acegraph.state.playbook.vector_matrix import unit
-from acegraph.state.run.modes import settle
+from acegraph.state.playbook.index import unit
+from acegraph.state.run.context import settle
 from acegraph.state.values.bullet import WAITS_FOR
 from acegraph.state.values.texts import facts_text
 from acegraph.state.values.verdict import Verdict

@@ -21,8 +21,8 @@ from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
 from acegraph.state.database.places import shown_url
+from acegraph.state.run.context import settle
 from acegraph.state.run.model_forms import Form
-from acegraph.state.run.modes import settle
 
 Level = Literal["ok", "warning", "problem"]
 Role = Literal[named.Role, "embedding"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
-from acegraph.state.database.encoding import chunks
+from acegraph.state.database.encoding import chunks, now
 from acegraph.state.database.tables import answers, cases, decisions, outcomes
 from acegraph.state.errors import DecisionConflict
 from acegraph.state.ledger.counters import is_current_label
@@ -24,7 +24,6 @@ from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import LET_THROUGH, Label, Recorded
 from acegraph.state.values.notation import written_risk
-from acegraph.state.values.times import now
 from acegraph.state.values.verdict import ANALYST, JUDGE, Verdict
 
 if TYPE_CHECKING:

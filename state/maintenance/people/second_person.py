@@ -7,11 +7,11 @@ accepts more waits for the second one. Where there is nobody else, a person acts
 from typing import Final
 
 from acegraph.state.database.base import Database
+from acegraph.state.database.encoding import now
 from acegraph.state.database.kept_values import forget, keep, kept
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.maintenance.people.users import users
 from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Data
 from acegraph.state.values.verdict import DECLINE
 

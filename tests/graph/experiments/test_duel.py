@@ -22,7 +22,7 @@ from acegraph.state import (
     verify,
 )
 from acegraph.state.playbook.decision_index import DecisionIndex, label_coverage
-from acegraph.state.run.modes import settle_settings
+from acegraph.state.run.context import settle_settings
 from acegraph.state.task.policy import Policy
 from acegraph.state.values.costs import CostMatrix
 

@@ -9,7 +9,7 @@ from acegraph.graph import create_ace_graph
 from acegraph.graph.operations.policies import approve_policy, propose, waiting_policy
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from acegraph.state.errors import OutdatedVersion
-from acegraph.state.run.modes import settle
+from acegraph.state.run.context import settle
 
 NODE = "fraud_detection"
 

@@ -12,8 +12,7 @@ from plain_selection import plain_selection
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.stages import Pool, StageSettings, choose, decision_rng
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.playbook.index import View
-from acegraph.state.playbook.vector_matrix import unit
+from acegraph.state.playbook.index import View, unit
 from acegraph.state.values.decision import Clock
 
 NODE = "fraud_detection"

@@ -10,9 +10,15 @@ from hypothesis import strategies as st
 
 from acegraph.nodes.selector.stages import cosines, pick_diverse
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.playbook.index import View
-from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
-from acegraph.state.playbook.vector_matrix import VectorMatrix, unit
+from acegraph.state.playbook.index import (
+    CANNOT_SAY,
+    FAILS,
+    HOLDS,
+    RuleTable,
+    VectorMatrix,
+    View,
+    unit,
+)
 from acegraph.state.values.condition import Comparison
 
 NODE = "fraud_detection"

@@ -22,8 +22,8 @@ from acegraph.state import (
     prune,
     verify,
 )
+from acegraph.state.database.encoding import now
 from acegraph.state.errors import ModelAnswerInvalid
-from acegraph.state.values.times import now
 
 
 def test_a_bullet_comes_back_as_it_went_in(playbook: BulletPlaybook) -> None:
