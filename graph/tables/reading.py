@@ -20,7 +20,7 @@ from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.text.understand import Doubt
 from acegraph.state import Condition, InvalidDataset
 from acegraph.state.task.field import WEEKDAYS, Field, Misfit
-from acegraph.state.task.form import Form, has_clock
+from acegraph.state.task.form import PLAIN, Form, has_clock
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Column
 from acegraph.state.values.transaction import Scalar
@@ -237,9 +237,10 @@ class TableReader:
         of the ruleset.
         """
         self._rules, self._task, self._reasons = rules, rules.task, Reasons()
+        forms = rules.task.forms
         wanted = rules.ruleset.that_matter.union(*(one.fields for one in conditions))
         self._readers = {
-            column: FieldReader(one, self._task.form_of(one.name), self._reasons, is_cells=is_cells)
+            column: FieldReader(one, forms.get(one.name, PLAIN), self._reasons, is_cells=is_cells)
             for column, one in fields_of_columns(self._task, schema.names, rules.derived).items()
             if not wanted.isdisjoint((one.name, *one.part_names))
             or one.role in ("amount", "currency")

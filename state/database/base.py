@@ -333,19 +333,17 @@ class Database(ABC):
     def scrub(self) -> None:
         """Remove deleted and overwritten values from the files of the database."""
 
-    def check_writable(self) -> None:
-        """Raise unless a write would succeed; nothing is changed."""
+    def check_ready(self) -> None:
+        """Raise unless the tables are there, are of the present schema, and take writes; nothing is
+        changed.
+        """
+        with self.snapshot() as connection:
+            if not is_current(connection):
+                raise PlaybookError(f"{self.url} has not schema {self.schema_version}")
         with self.writing() as writer:
             now = (writer.position, writer.version, writer.seal)
             # There and back: SQLite writes nothing for a row that is set to what it is.
             writer.run(_SET_CLOCK, [(writer.position + 1, writer.version, writer.seal), now])
-
-    def check_ready(self) -> None:
-        """Raise unless the tables are there, have the present schema, and can be written to."""
-        with self.snapshot() as connection:
-            if not is_current(connection):
-                raise PlaybookError(f"{self.url} has not schema {self.schema_version}")
-        self.check_writable()
 
     @abstractmethod
     def close(self) -> None:

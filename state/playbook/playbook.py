@@ -132,8 +132,11 @@ class BulletPlaybook(Declarations):
 
         with self.writing() as writer:
             results = add_labels(writer, labels, days_of)
-            if learn:
-                self._queue_mistakes(writer, results)
+            mistakes = [i for i, one in results.items() if learn and one.is_lesson]
+            for ids in chunks(mistakes):
+                for case_id, state in case_states(writer, ids).items():
+                    if state.settings.get("learn_later"):
+                        self.queue_lesson(case_id)
             self._count(results.values())
         return results
 
@@ -171,14 +174,6 @@ class BulletPlaybook(Declarations):
                 row = {"case": decision_id, "position": writer.position}
                 writer.connection.execute(_waiting.insert(), [row])
 
-    def _queue_mistakes(self, writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> None:
-        """Queue the mistakes of runs with `learn_later`."""
-        mistakes = [case_id for case_id, one in recorded.items() if one.is_lesson]
-        for ids in chunks(mistakes):
-            for case_id, state in case_states(writer, ids).items():
-                if state.settings.get("learn_later"):
-                    self.queue_lesson(case_id)
-
     @retried
     def drop_lesson(self, decision_id: str) -> None:
         """Take a decision out of the queue, because there is nothing to learn from it."""
@@ -191,14 +186,12 @@ class BulletPlaybook(Declarations):
             order = (_waiting.c.position, _waiting.c.case)
             return list(connection.scalars(sa.select(_waiting.c.case).order_by(*order)))
 
+    @retried
     def remember(
-        self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
+        self, past: Sequence[Case], node: str, source: str = "history", at: str = ""
     ) -> int:
         """Store labelled history as evidence, known since `at` or now; gives how many are new."""
-        return self._remember(list(past), node, Label("APPROVE", source, at or now()))
-
-    @retried
-    def _remember(self, past: Sequence[Case], node: str, label: Label) -> int:
+        label = Label("APPROVE", source, at or now())
         with self.writing() as writer:
             added = remember_cases(writer, past, node, label)
             self._cases.pop(node, None)

@@ -3,8 +3,7 @@
 The database keeps them by model and hash of the text, so that a model is asked once for each text.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import numpy as np
@@ -12,18 +11,10 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, text_hash
-from acegraph.state.database.tables import (
-    bullets,
-    cases,
-    embeddings,
-    history,
-    trial_answers,
-)
+from acegraph.state.database.tables import bullets, embeddings, trial_answers
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.index import Vector
-from acegraph.state.values.texts import facts_text
-from acegraph.state.values.transaction import Transaction
 
 _of_model = embeddings.c.model == sa.bindparam("model")
 _ONE_VECTOR: Final = Statement(
@@ -81,23 +72,11 @@ class VectorStore:
 
 
 def forget_vectors(writer: LedgerWriter) -> None:
-    """Delete the vectors of texts that the ledger no longer holds: a vector tells of its text.
-
-    Every vector without a text in the ledger goes: a transaction that was redacted or never decided
-    left no text by which its vector could be found. Answers that older versions kept of trials go
-    too: the hash of what was asked tells as much.
+    """Delete the vectors of all texts but those of bullets: a vector tells of its text, and that of
+    a transaction is needed once. Answers that older versions kept of trials go too.
     """
     writer.connection.execute(trial_answers.delete())
     stored = set(writer.connection.scalars(sa.select(embeddings.c.text_hash)))
-    if stored:
-        stored -= {text_hash(text) for text in _texts(writer)}
+    stored -= set(map(text_hash, writer.connection.scalars(sa.select(bullets.c.content))))
     for some in chunks(sorted(stored)):
         writer.connection.execute(embeddings.delete().where(embeddings.c.text_hash.in_(some)))
-
-
-def _texts(writer: LedgerWriter) -> Iterator[str]:
-    """Every text whose vector may be needed again."""
-    for table in (bullets, history):
-        yield from writer.connection.scalars(sa.select(table.c.content))
-    for text, fields in writer.connection.execute(sa.select(cases.c.text, cases.c.fields)):
-        yield facts_text(Transaction(text, json.loads(fields)))

@@ -12,7 +12,7 @@ from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Misfit
-from acegraph.state.task.form import PLAIN, Form
+from acegraph.state.task.form import Form
 from acegraph.state.task.reading import as_json, read_as, read_json
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.texts import is_named
@@ -209,10 +209,6 @@ class Task:
             fields=tuple(one for one in self.fields if one.name not in names),
             derived=tuple(one for one in self.derived if not set(names) & set(one.of)),
         )
-
-    def form_of(self, name: str) -> Form:
-        """How files write a field."""
-        return self.forms.get(name, PLAIN)
 
     def field_of(self, name: str) -> Field | None:
         """The field that a caller's name means; names fold by case and separators alone."""

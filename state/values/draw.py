@@ -56,12 +56,8 @@ class Draw:
     def __init__(self, counts: Mapping[Verdict, int], all_count: int = ALL_COUNT) -> None:
         """`counts` are those of all cases, also of those that a whole table left out."""
         self._counts, self._all_count = dict(counts), all_count
-        self._halvings = self._wanted()
-
-    @property
-    def halvings(self) -> Mapping[Verdict, int]:
+        self.halvings = self._wanted()
         """By label, how often one half of the cases is left out."""
-        return self._halvings
 
     def _wanted(self) -> dict[Verdict, int]:
         most, counts = self._all_count, self._counts.items()
@@ -70,16 +66,16 @@ class Draw:
     @property
     def is_outdated(self) -> bool:
         """Whether more cases have come, so that a smaller share of them should be drawn."""
-        return self._wanted() != self._halvings
+        return self._wanted() != self.halvings
 
     def count(self, label: Verdict) -> None:
         """Count one more labelled case."""
         self._counts[label] = self._counts.get(label, 0) + 1
-        self._halvings.setdefault(label, 0)
+        self.halvings.setdefault(label, 0)
 
     def weight(self, case_id: str, label: Verdict) -> float:
         """How many cases it stands for; 0 if it is not drawn."""
-        halvings = self._halvings.get(label, 0)
+        halvings = self.halvings.get(label, 0)
         if not halvings:
             return 1.0
         if case_id.startswith(TABLE):
