@@ -73,7 +73,8 @@ def replay(
         repeated = selection_for(past, stored, embeddings)
         # Where nobody reads, all rules that count were shown.
         replayed = tuple(b.id for b in repeated.bullets or repeated.unshown)
-        tested = _tested_fields(past, settings)
+        bullets = past.get_bullets_for_node(settings["node"]) if settings["selects"] else ()
+        tested = {name for b in bullets if b.condition for name in b.condition.fields}
     shown, redact = tuple(stored["bullets"]), settings.get("redact") or ()
     hidden = {name for name in tested if any(is_named(name, one) for one in redact)}
     if hidden or (redact and replayed != shown):
@@ -111,9 +112,3 @@ def selection_for(
         transaction, stored["settings"], playbook, stored["id"], BLOCKING
     )
     return finish(chosen)
-
-
-def _tested_fields(playbook: BulletPlaybook, settings: RunSettings) -> set[str]:
-    """The fields that rules test, if the run selects bullets at all."""
-    bullets = playbook.get_bullets_for_node(settings["node"]) if settings["selects"] else ()
-    return {name for b in bullets if b.condition for name in b.condition.fields}

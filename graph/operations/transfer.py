@@ -19,9 +19,6 @@ from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
 
 FORMAT: Final = "acegraph-playbook"
 FORMAT_VERSION: Final = 2
-MAX_BYTES: Final = 20_000_000
-MAX_ACTIVE: Final = 1_000
-"""How many active bullets a file may hold: each is compared with all others when it is merged."""
 _MAX_WORDS: Final = 100
 """Characters of a name, and how many kinds of problem a bullet has at most."""
 Name = Annotated[str, Field(min_length=1, max_length=_MAX_WORDS)]
@@ -70,8 +67,6 @@ def merge_bullets(
 def read_bullets(file: Path) -> list[Bullet]:
     """The active bullets of an exported file, without ids and counters; every entry is checked."""
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise InvalidDataset(f"{file}: more than {MAX_BYTES:,} bytes; no playbook is so large")
         body = json.loads(file.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise InvalidDataset(f"{file}: not JSON: {error}") from None
@@ -84,12 +79,7 @@ def read_bullets(file: Path) -> list[Bullet]:
         _bullet(entry, file.name, f"{file}: bullet {number}")
         for number, entry in enumerate(body["bullets"], start=1)
     ]
-    active = [bullet for bullet in bullets if bullet.status == "active"]
-    if len(active) > MAX_ACTIVE:
-        raise InvalidDataset(
-            f"{file}: {len(active):,} active bullets; at most {MAX_ACTIVE:,} are read"
-        )
-    return active
+    return [bullet for bullet in bullets if bullet.status == "active"]
 
 
 class _Entry(BaseModel):

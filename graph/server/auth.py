@@ -8,7 +8,6 @@ is decided in guard.py.
 """
 
 import os
-from collections.abc import Mapping
 from typing import Any, Final
 
 from langgraph_sdk import Auth
@@ -69,11 +68,17 @@ async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.Fil
     """A run in the name of its user, from the start or from where it waits for an answer."""
     given = value.get("kwargs") or {}
     config, command = given.get("config") or {}, given.get("command") or {}
-    # The server has signed `configurable` by now; a client's own entries are in `context` too.
-    forged = _forged(config, given.get("context"))
-    steering = [name for name, to in command.items() if name != "resume" and to is not None]
-    changed = _of_the_operator(config.get("configurable"), given.get("context"))
-    _refuse([*forged, *steering, *changed])
+    context, settings = given.get("context") or {}, config.get("configurable") or {}
+    refused = [
+        *(name for name in config if name not in _CONFIG),
+        # The server has signed `configurable` by now; a client's own entries are in `context` too.
+        *(name for name in context if name.startswith(_SIGNATURE)),
+        *(name for name, to in command.items() if name != "resume" and to is not None),
+        # What the operator wants; the server merges both.
+        *(name for name in ("policy", *SETTINGS) if name in context or name in settings),
+    ]
+    if refused:
+        raise Auth.exceptions.HTTPException(403, f"not for a client to set: {', '.join(refused)}")
     return _owned(ctx, value)
 
 
@@ -81,23 +86,6 @@ async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.Fil
 async def servers_assistants(ctx: types.AuthContext, value: _Asked) -> types.HandlerResult:
     """All users may read and run the server's assistants; nobody makes or changes one."""
     return {"created_by": "system"} if ctx.action in ("read", "search") else False
-
-
-def _forged(config: Mapping[str, object], *settings: Mapping[str, object] | None) -> list[str]:
-    """The keys of a config and of settings that only the server may set."""
-    names = [name for given in settings for name in given or {} if name.startswith(_SIGNATURE)]
-    return [*(name for name in config if name not in _CONFIG), *names]
-
-
-def _of_the_operator(*settings: Mapping[str, object] | None) -> list[str]:
-    """The settings that would change what the operator wants; the server merges all of them."""
-    names = {name for given in settings for name in given or {}}
-    return [name for name in ("policy", *SETTINGS) if name in names]
-
-
-def _refuse(names: list[str]) -> None:
-    if names:
-        raise Auth.exceptions.HTTPException(403, f"not for a client to set: {', '.join(names)}")
 
 
 def _owned(

@@ -127,7 +127,9 @@ def act(desk: Desk, visit: Visit) -> Response:
     with desk.playbook.writing():
         before = desk.playbook.get_bullet(bullet_id).status
         if before != visit.given("status"):
-            raise NotAllowed(_changed_before(desk, bullet_id, before), 409)
+            by = desk.playbook.history(bullet_id)[-1]["source"].removeprefix("analyst:")
+            told = f"{by} was faster: {bullet_id} is {before} by now. Nothing was changed."
+            raise NotAllowed(told, 409)
         if action in ("retire", "restore"):
             status = "retired" if action == "retire" else "active"
             switch(desk.playbook, bullet_id, status, reason, by)
@@ -136,12 +138,6 @@ def act(desk: Desk, visit: Visit) -> Response:
             answer = read_answer(ApprovalAnswer, fields)
             give_approval(desk.playbook, bullet_id, answer, Curator())
     return desk.go(visit, f"/playbook/{bullet_id}", _DONE[action])
-
-
-def _changed_before(desk: Desk, bullet_id: str, status: str) -> str:
-    last = desk.playbook.history(bullet_id)[-1]
-    by = last["source"].removeprefix("analyst:")
-    return f"{by} was faster: {bullet_id} is {status} by now. Nothing was changed."
 
 
 PAGES: Final = (

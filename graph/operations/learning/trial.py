@@ -33,7 +33,6 @@ from acegraph.state import (
     ModelError,
     Transaction,
 )
-from acegraph.state.database.encoding import text_hash
 from acegraph.state.playbook.index import unit
 from acegraph.state.run.context import settle
 from acegraph.state.values.bullet import WAITS_FOR
@@ -51,7 +50,7 @@ that far in at most one of a thousand trials, whenever they are stopped."""
 REFUTED: Final = 20.0
 """The same for bets against it: to let a bullet go costs less than to let one in."""
 _MOST_COMPARED: Final = 2_000
-"""So many labelled cases are looked at for those that are nearest to the bullet."""
+"""So many labelled cases, the newest, are looked at for those nearest to the bullet."""
 
 Outcome = Literal["borne out", "refuted", "open"]
 
@@ -210,8 +209,7 @@ class _Pairs:
         """
         source = self.bullet.origin.get("decision")
         known = self.parts.playbook.cases(self.bullet.node)
-        cases = sorted((c for c in known if c.id != source), key=lambda case: text_hash(case.id))
-        cases = cases[:_MOST_COMPARED]
+        cases = [case for case in known if case.id != source][-_MOST_COMPARED:]
         texts = [self.bullet.content, *(facts_text(_transaction(case)) for case in cases)]
         rows = unit(np.stack(finish(EMBEDDED.vectors(texts, BLOCKING))))
         return [cases[i] for i in np.argsort(-(rows[1:] @ rows[0]), kind="stable")]

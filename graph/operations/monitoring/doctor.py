@@ -13,7 +13,6 @@ from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
-from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
@@ -27,6 +26,7 @@ from acegraph.state.run.model_forms import Form
 Level = Literal["ok", "warning", "problem"]
 Role = Literal[named.Role, "embedding"]
 _PROBES: Final = ("acegraph", "a gift card at night")
+"""Their vectors must differ."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,10 @@ def model_findings(
         server, prices = providers.Server.configured(), named.prices()
     except InvalidSettings as error:
         return [Finding("settings", "problem", str(error))]
-    findings, names = [_check_server(server)], {}
+    text = f"{server.address}, a key is set"
+    if server.key is None:
+        text = "none: OPENAI_API_KEY is not set, everything is embedded"
+    findings, names = [Finding("server", "ok", text)], {}
     for role in get_args(Role):
         name, why = _chosen_model(role, context or AceContext())
         names[role] = name
@@ -83,12 +86,6 @@ def model_findings(
     return findings
 
 
-def _check_server(server: providers.Server) -> Finding:
-    if server.key is None:
-        return Finding("server", "ok", "none: OPENAI_API_KEY is not set, everything is embedded")
-    return Finding("server", "ok", f"{server.address}, a key is set")
-
-
 def _chosen_model(role: Role, context: AceContext) -> tuple[str | None, str]:
     """The name of the model in a role (None is the embedded one), and what chose it."""
     name, variable = getattr(context, f"{role}_model"), f"ACE_{role.upper()}_MODEL"
@@ -100,8 +97,11 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
     what = f"{name} ({why})"
     try:
         if role == "embedding":
-            embedding = named.embedding_model(name)
-            return Finding(role, "ok", f"{what}, {_dimensions(embedding) if ask else 'not asked'}")
+            vectors = named.embedding_model(name).vectors
+            size = (
+                f"{len(finish(vectors(_PROBES, BLOCKING))[0])} dimensions" if ask else "not asked"
+            )
+            return Finding(role, "ok", f"{what}, {size}")
         model = named.resolve_model(role, None, name)
         assert model is not None
         what += f" by {model.method}"
@@ -117,11 +117,6 @@ def _greeted(model: LanguageModel) -> tuple[str, str]:
     with metered(Meter()) as meter:
         finish(model.fill(ProbeForm, [HumanMessage("Greet me with one word.")], BLOCKING))
     return "; ".join(meter.notes), f"answered in {monotonic() - started:.1f} s"
-
-
-def _dimensions(model: EmbeddingModel) -> str:
-    vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # they must differ
-    return f"{len(vector)} dimensions"
 
 
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:
