@@ -85,24 +85,27 @@ class FieldReader:
         encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         read = [self._read_one(value) for value in [*encoded.dictionary.to_pylist(), None]]
         codes = codes_of(encoded)
-        whys = np.array([why for _, why in read], dtype=np.int32)
-        return {
-            name: FieldRows(
-                _column([fields.get(name) for fields, _ in read], codes),
-                whys[codes] if whys.any() else None,
-            )
-            for name in (self.field.name, *self.field.part_names)
-        }
+        parts: dict[str, FieldRows] = {}
+        for name in (self.field.name, *self.field.part_names):
+            whys = np.array([whys.get(name, 0) for _, whys in read], dtype=np.int32)
+            column = _column([fields.get(name) for fields, _ in read], codes)
+            parts[name] = FieldRows(column, whys[codes] if whys.any() else None)
+        return parts
 
-    def _read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
-        """What one value means, and the number of the reason why it is in doubt."""
+    def _read_one(self, value: object) -> tuple[Mapping[str, Scalar], Mapping[str, int]]:
+        """What one value means, and by name the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
             value = self._form.read(value)
         fitted = self.field.fit(value)
         if isinstance(fitted, Misfit):
-            return {}, self._reasons.of(fitted)
+            names = (self.field.name, *self.field.part_names)
+            return {}, dict.fromkeys(names, self._reasons.of(fitted))
         parts = self.field.parts_of(str(fitted)) if self.field.parts and fitted else {}
-        return {self.field.name: fitted, **parts}, 0
+        lacking = set(self.field.part_names) - parts.keys() if self.field.usual else ()
+        return {self.field.name: fitted, **parts}, dict.fromkeys(lacking, self._no_hour())
+
+    def _no_hour(self) -> int:
+        return self._reasons.number("is missing; a time of day wanted")
 
     def _read_numbers(self, array: pa.Array) -> Parts | None:
         """A column of plain numbers; None for any other one."""
@@ -168,8 +171,7 @@ class FieldReader:
                 column = _of_numbers(values.to_numpy(zero_copy_only=False))
                 parts[name] = FieldRows(column, whys)
             elif self.field.usual:
-                why = self._reasons.number("is missing; a time of day wanted")
-                lacking = np.full(len(absent), why, dtype=np.int32)
+                lacking = np.full(len(absent), self._no_hour(), dtype=np.int32)
                 parts[name] = FieldRows(_of_numbers(nothing), lacking)
         return parts
 

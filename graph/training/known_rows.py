@@ -39,10 +39,11 @@ def known_rows(
     node = context.node
     other: Origin = "stream" if origin == "history" else "history"
     cases = [as_case(item, task) for item in items]
-    names = [[name] for name in _names(items, cases, node)]
+    digests = [_digest_of(item) for item in items] if task.hidden else [c.digest for c in cases]
+    names = [[name] for name in _names(items, cases, digests, node)]
     if task.hidden:  # some may be stored as they were before a field was hidden
-        whole = [replace(c, digest=_digest_of(i)) for c, i in zip(cases, items, strict=True)]
-        names = [[*a, b] for a, b in zip(names, _names(items, whole, node), strict=True)]
+        whole = [replace(case, digest=one) for case, one in zip(cases, digests, strict=True)]
+        names = [[*a, b] for a, b in zip(names, _names(items, whole, digests, node), strict=True)]
     same_way = _stored_ids(playbook, origin, names, evidence_only=False)
     other_way = _stored_ids(playbook, other, names, evidence_only=True)
     stored = count_evidence(playbook.database, f"{other}:{node}:")
@@ -83,21 +84,25 @@ def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, Ac
     return results, gone
 
 
-def _names(items: Sequence[Item], cases: Sequence[Case], node: str) -> list[str]:
+def _names(
+    items: Sequence[Item], cases: Sequence[Case], digests: Sequence[str], node: str
+) -> list[str]:
     """The name of each row: by its id, or by its number among the copies of its content."""
-    numbers = _copy_numbers(items, cases)
+    numbers = _copy_numbers(items, cases, digests)
     return [
         f"{node}:{f'copy-{number}' if 'copy' in item else item['id'][:100]}:{case.digest[:12]}"
         for item, case, number in zip(items, cases, numbers, strict=True)
     ]
 
 
-def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
-    """For each row without an id its number among the rows of the same content.
+def _copy_numbers(
+    items: Sequence[Item], cases: Sequence[Case], digests: Sequence[str]
+) -> list[int]:
+    """For each row without an id its number among the rows of the same content, whose digests as
+    they came are given.
 
     Rows that only redaction made equal are numbered independently of their order in the data set.
     """
-    digests = list(map(_digest_of, items))
     if all(case.digest == digest for case, digest in zip(cases, digests, strict=True)):
         return [item.get("copy", 0) for item in items]
     numbers, counts = [0] * len(items), Counter[str]()

@@ -91,6 +91,16 @@ def test_a_table_is_decided_as_the_graph_decides(make: Maker) -> None:
         assert scored["undecided"] == result["undecided"]
 
 
+def test_days_without_a_time_among_times_leave_the_hour_in_doubt() -> None:
+    book, rows = payments(random.Random(1))
+    times = ["2026-01-05", "2026-01-05 10:00", "2026-01-05 22:00"]
+    rows = [{**row, "vpn": True, "paid_at": one} for row in rows[:40] for one in times]
+    rules = TableRules.of(book)
+    found = score(book, table_of(rows)).column("undecided").to_pylist()
+    assert found == [rules.decide(row).undecided or None for row in rows]
+    assert any("paid_at.hour is missing" in why for why in found if why)
+
+
 def test_derived_fields_that_a_table_brings_are_kept() -> None:
     book, rows = derived(random.Random(1))
     graph = build_graph(replace(gather_parts(book), keeps_derived=True)).compile()
