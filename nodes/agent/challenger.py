@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, cast
 
-from acegraph.nodes.agent.node import by_field
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.weights import fitted_weights
@@ -38,7 +38,9 @@ class Challenger:
         if (version, node) not in self.versions:
             self.versions[version, node] = active_at(self.playbook, version, node)
         ruleset = Ruleset.of(self.playbook, settings, self.versions[version, node])
-        ruling = ruleset.decide(case["fields"], by_field(state["doubts"]))
+        ruling = ruleset.decide(
+            case["fields"], dict(map(itemgetter("field", "why"), state["doubts"]))
+        )
         found: ChallengerDecision = {
             "version": version,
             "decision": None if ruling.undecided else cast("Verdict", ruling.decision),

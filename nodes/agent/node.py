@@ -8,7 +8,7 @@ When a model fails, the decision is UNDECIDED with the reason: a failure approve
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
@@ -18,7 +18,7 @@ from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.words import could_not_be_tested, not_understood
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
-from acegraph.state.run.schema import CaseData, DoubtData, RunSettings, Update
+from acegraph.state.run.schema import CaseData, RunSettings, Update
 from acegraph.state.values.draw import is_in_share
 from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Fields
@@ -70,11 +70,6 @@ class Agent(Protocol):
 
     async def decide_on(self, asked: Question, wait: Wait, name: str | None = None) -> Decision:
         """Decide on a case; `name` is a model other than the default one."""
-
-
-def by_field(doubts: Sequence[DoubtData]) -> dict[str, str]:
-    """Why fields are in doubt, by their names."""
-    return {doubt["field"]: doubt["why"] for doubt in doubts}
 
 
 def what_hides(asked: Question) -> str:
@@ -152,7 +147,7 @@ class AgentNode:
             case["fields"],
             tuple(self.playbook.get_bullets(map(itemgetter("id"), state["bullets"]))),
             self.ruleset or Ruleset.of(self.playbook, state["settings"]),
-            by_field(state["doubts"]),
+            dict(map(itemgetter("field", "why"), state["doubts"])),
             case["id"],
         )
 

@@ -58,7 +58,11 @@ class JudgeNode:
         """What the node writes for each state, or why the ledger refuses the decision; all are
         recorded in one write.
         """
-        states = list(map(_with_held_decision, states))
+        # If a person will be asked, what the agent said is judged all the same.
+        states = [
+            {**state, "decision": state["held"], "undecided": None} if state["held"] else state
+            for state in states
+        ]
         decided = [state for state in states if state["decision"] != UNDECIDED]
         judged = [await self._judged(state, wait) for state in decided]
         recorded = await wait.work(self._record, judged) if judged else []
@@ -137,7 +141,11 @@ class JudgeNode:
 
     def _record(self, judged: Sequence[_Judged]) -> list[Recorded | PlaybookError]:
         """Record decisions and labels; what is learned later is queued in the same write."""
-        given = [(record_of(one.state), one.label) for one in judged]
+        given = []
+        for one in judged:
+            answer = one.judgement.correct_answer
+            label = Label(answer, one.judgement.source) if answer else None
+            given.append((record_of(one.state), label))
         later = [one.state["settings"].get("learn_later") for one in judged]
         if not any(later):
             return self.playbook.record_many(given)
@@ -209,11 +217,6 @@ class JudgeNode:
         return answer, bool(stored["settings"].get("let_through"))
 
 
-def _with_held_decision(state: AceState) -> AceState:
-    """If a person will be asked, what the agent said is judged all the same."""
-    return {**state, "decision": state["held"], "undecided": None} if state["held"] else state
-
-
 @dataclass(frozen=True)
 class _Judged:
     """A judged decision that is to be recorded."""
@@ -222,12 +225,6 @@ class _Judged:
     judgement: Judgement
     undecided: str | None = None
     """Why the judge failed, if it did."""
-
-    @property
-    def label(self) -> Label | None:
-        """The label that the judgement gives, if it gives one."""
-        answer = self.judgement.correct_answer
-        return Label(answer, self.judgement.source) if answer else None
 
 
 def record_of(state: AceState) -> DecisionRecord:

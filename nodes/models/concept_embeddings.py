@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import starmap
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,7 @@ _WORD = re.compile(r"[a-z][a-z'-]+")
 @lru_cache(maxsize=4096)
 def embed(text: str) -> NDArray[np.float32]:
     """The unit vector of a text, scaled so that a cosine of 0.5 means "about the same thing"."""
-    directions = [_direction(feature, weight) for feature, weight in features(text).items()]
+    directions = list(starmap(_direction, features(text).items()))
     total = np.add.reduce(directions) if directions else np.zeros(DIMENSIONS - 1)
     length = math.sqrt(total @ total)
     vector = np.empty(DIMENSIONS)

@@ -115,7 +115,7 @@ EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, None)
 def _embedded(texts: Sequence[str]) -> list[Vector]:
     from acegraph.nodes.models.concept_embeddings import embed
 
-    return [embed(text) for text in texts]
+    return list(map(embed, texts))
 
 
 def named_embeddings(embeddings: Embeddings | EmbeddingModel) -> EmbeddingModel:

@@ -12,9 +12,9 @@ from langgraph.runtime import get_runtime
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.text.understand import Understood, understand_given
-from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
+from acegraph.state import AceContext, AceInput, AceState, InvalidTransaction, Transaction
 from acegraph.state.run.context import overlooked_settings, settle
-from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
+from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, Update
 from acegraph.state.values.transaction import clean_text, is_derived
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -136,7 +136,16 @@ async def chosen(
         "case": read.case,
         "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in doubts],
         "settings": settings,
-        "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
+        "bullets": [
+            {
+                "id": bullet.id,
+                "content": bullet.content,
+                "verdict": bullet.verdict,
+                "source": bullet.source,
+                "scores": selection.scores[bullet.id],
+            }
+            for bullet in selection.bullets
+        ],
         "held_back": [HeldBackRule(id=b.id, verdict=b.verdict) for b in selection.unshown],
         "funnel": selection.funnel,
         "playbook_version": clock.version,
@@ -164,13 +173,3 @@ def understand(
     from acegraph.nodes.selector.derived import with_derived
 
     return with_derived(understood, table, playbook, node, case_id, keeps_given=keeps_derived)
-
-
-def _shown(bullet: Bullet, scores: dict[str, float]) -> ShownBullet:
-    return {
-        "id": bullet.id,
-        "content": bullet.content,
-        "verdict": bullet.verdict,
-        "source": bullet.source,
-        "scores": {name: round(score, 6) for name, score in scores.items()},
-    }

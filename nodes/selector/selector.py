@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
@@ -115,7 +116,7 @@ class HybridSelector:
         if source not in (None, *get_args(Source)):
             raise InvalidSettings(f"the source of bullets is offline or online, not {source!r}")
         view = await wait.work(playbook.view, node)
-        odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
+        odds = (await wait.work(playbook.cases, node)).fraud_odds()
         fields = fields_to_test(transaction)
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, fields, odds)
         if not pool.is_good.any() or n_bullets < 1:
@@ -143,7 +144,7 @@ class HybridSelector:
         model, view = self.embedding, pool.view
         matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
         lacking = view.bullets(view.lacking(model.name, pool.is_good))
-        contents = [b.content for b in lacking]
+        contents = list(map(attrgetter("content"), lacking))
         if self.keep_queries:
             query, *vectors = await model.vectors([text, *contents], wait, playbook)
         else:

@@ -7,6 +7,7 @@ vectors, which are in single precision, are computed in double precision, so tha
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ Bools = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 _DIGITS: Final = 9
 """Scores that agree to this many digits are equal: what differs beyond them is rounding."""
+_DIGITS_SHOWN: Final = 6
 _COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 """The parts of a bullet's score, as they are recorded."""
 _ROWS_AT_ONCE: Final = 1024
@@ -83,11 +85,6 @@ class Pool:
         answers = np.where(self.answers == CANNOT_SAY, FAILS, self.answers)
         return replace(self, answers=answers)
 
-    @property
-    def is_open(self) -> Bools:
-        """The bullets for stage 3: a rule that fails is out, whatever its cosine."""
-        return np.asarray(self.is_good & (self.answers != FAILS))
-
     def selection(
         self,
         bullets: tuple[Bullet, ...] = (),
@@ -95,7 +92,7 @@ class Pool:
         relevant: int = 0,
     ) -> Selection:
         """The chosen bullets with the counts of all stages and the rules held back."""
-        shown = {bullet.id for bullet in bullets}
+        shown = set(map(attrgetter("id"), bullets))
         rules = self.view.bullets(np.flatnonzero(self.in_context & (self.answers == HOLDS)))
         unshown = tuple([rule for rule in rules if rule.id not in shown])
         funnel = {
@@ -148,7 +145,8 @@ def choose(
 ) -> Selection:
     """Stages 3 to 5: `vector` is that of the transaction, `matrix` has a row per bullet."""
     threshold, weights = settings.threshold, settings.weights
-    rows = np.flatnonzero(pool.is_open)
+    # A rule that fails is out, whatever its cosine.
+    rows = np.flatnonzero(pool.is_good & (pool.answers != FAILS))
     products = cosines(matrix, rows, vector)
     holds = pool.answers[rows] == HOLDS
     is_relevant = holds | (products >= threshold)
@@ -163,12 +161,12 @@ def choose(
     picks, bonuses = pick_diverse(
         combined, matrix, rows, settings.n_bullets, settings.diversity_weight
     )
-    parts = (part[picks] for part in (quality, semantic, thompson, combined))
-    values = (*parts, bonuses, combined[picks] + bonuses)
+    parts = np.array([quality, semantic, thompson, combined])[:, picks]
+    values = np.vstack([parts, bonuses, parts[-1] + bonuses]).round(_DIGITS_SHOWN)
     bullets = pool.view.bullets(rows[picks])
     scores = {
         bullet.id: dict(zip(_COMPONENTS, row, strict=True))
-        for bullet, row in zip(bullets, np.array(values).T.tolist(), strict=True)
+        for bullet, row in zip(bullets, values.T.tolist(), strict=True)
     }
     return pool.selection(bullets, scores, len(rows))
 

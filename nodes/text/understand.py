@@ -63,8 +63,9 @@ def read_fields(transaction: Transaction) -> Fields:
 
 def fields_to_test(transaction: Transaction) -> Fields:
     """The fields that conditions test: those that are read, and a text itself as `text`."""
-    fields = read_fields(transaction)
-    return fields if transaction.fields else {**fields, SENTENCE: transaction.text}
+    if transaction.fields:
+        return dict(transaction.fields)
+    return {**read_fields(transaction), SENTENCE: transaction.text}
 
 
 def understand_given(transaction: Transaction, task: Task) -> Understood:
@@ -90,7 +91,7 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     if came.keys() != fields.keys() or not all(map(is_, came.values(), fields.values())):
         text = render_fields(fields) or transaction.text
         transaction = replace(transaction, text=text, fields=fields)
-    return Understood(transaction, fields, _doubts(fitted))
+    return Understood(transaction, fields, tuple(map(Doubt.of, fitted.misfits)))
 
 
 def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transaction:
@@ -117,7 +118,7 @@ def _of_text(transaction: Transaction, task: Task) -> Understood:
     fields = {name: value for name, value in fitted.fields.items() if name in read}
     fields |= fitted.unknown if task.unknown == "grow" else {}
     fields[SENTENCE] = transaction.text
-    doubts = {doubt.field: doubt for doubt in _doubts(fitted)}
+    doubts = {doubt.field: doubt for doubt in map(Doubt.of, fitted.misfits)}
     amount = task.of_role("amount")
     if amount and amount_is_unclear(transaction.text):
         doubts[amount.name] = Doubt(amount.name, _UNCLEAR)
@@ -132,7 +133,3 @@ def _refused(fitted: Fitted, task: Task) -> InvalidTransaction:
     misfits = [{"field": m.field, "why": m.why, "wanted": m.wanted} for m in fitted.misfits]
     error.faults = [*unknown, *misfits]
     return error
-
-
-def _doubts(fitted: Fitted) -> tuple[Doubt, ...]:
-    return tuple(map(Doubt.of, fitted.misfits))

@@ -287,7 +287,7 @@ class Database(ABC):
         """
         if self.is_closed:
             raise PlaybookError(f"{self.url} was closed: open it again")
-        if self._is_inherited() and not self.in_memory:
+        if not self.in_memory and self._is_inherited():
             raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
 
     def _is_inherited(self) -> bool:

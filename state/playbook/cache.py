@@ -150,10 +150,6 @@ class PlaybookCache:
         self._pending_deltas = {}
         self._is_stale = True
 
-    def flush(self, writer: LedgerWriter) -> None:
-        """Write what is pending: the commit comes next."""
-        self._write_pending_deltas(writer)
-
     def settle(self, writer: LedgerWriter) -> None:
         """Take the memory for right again: all is committed."""
         self._clock = Clock(writer.position, writer.version)
@@ -167,7 +163,7 @@ class PlaybookCache:
             h, f, s = pending.get(number, (0, 0, 0))
             pending[int(number)] = (h + helpful, f + harmful, s + selected)
 
-    def _write_pending_deltas(self, writer: LedgerWriter) -> None:
+    def flush(self, writer: LedgerWriter) -> None:
         """Store the counters in the order of the bullets: PostgreSQL locks the rows one by one."""
         rows = []
         for number, deltas in sorted(self._pending_deltas.items()):
@@ -200,7 +196,7 @@ class PlaybookCache:
 
     def rewrite(self, writer: LedgerWriter, changed: Iterable[Bullet]) -> None:
         """Store bullets with another content, condition, status, proof or weight."""
-        self._write_pending_deltas(writer)
+        self.flush(writer)
         rows = []
         for bullet in changed:
             lasting, old = self._hashes[bullet.number]

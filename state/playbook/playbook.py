@@ -83,9 +83,9 @@ class BulletPlaybook(Declarations):
         """
         if any(record.settings.get("redact") for record, _ in given):
             given = [(as_stored(record), label) for record, label in given]
-        shown = {shown.bullet_number for record, _ in given for shown in record.shown}
-        if not all(number in self._bullets for number in shown):
-            self.get_bullets(f"b{number}" for number in shown)  # raises UnknownBullet
+        numbers = [shown.bullet_number for record, _ in given for shown in record.shown]
+        if not self._bullets.keys() >= set(numbers):
+            self.get_bullets(f"b{number}" for number in numbers)  # raises UnknownBullet
         return self._record_many(given) if given else []
 
     @retried

@@ -76,7 +76,7 @@ class Transaction:
             return cls(_checked_text(clean_text(given)), {})
         if isinstance(given, Mapping):
             fields = _collected(given)
-            if not any(value is not None for value in fields.values()):
+            if set(fields.values()) <= {None}:
                 raise InvalidTransaction("the transaction has no field with a value")
             return cls(_checked_text(render_fields(fields)), fields)
         kind = "nothing" if given is None else type(given).__name__
