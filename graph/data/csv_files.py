@@ -51,7 +51,10 @@ def read_encoded(file: Path) -> tuple[str, str]:
 
 def decode(data: bytes, file: Path, *, is_whole: bool = True) -> tuple[str, str]:
     """The text of a file, or of its beginning, and the encoding that it was taken for."""
-    for encoding in () if data.startswith(_BINARY) else _encodings(data):
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    # Bytes that are UTF-8 are hardly ever anything else.
+    encodings = ("utf-16",) if is_wide else ("utf-8-sig", "cp1252")
+    for encoding in () if data.startswith(_BINARY) else encodings:
         try:
             text = codecs.getincrementaldecoder(encoding)().decode(data, is_whole)
         except UnicodeDecodeError:
@@ -59,15 +62,6 @@ def decode(data: bytes, file: Path, *, is_whole: bool = True) -> tuple[str, str]
         if encoding == "utf-8-sig" or not _CONTROLS.search(text):
             return text, encoding
     raise InvalidDataset(f"{file}: not text of a known encoding; save it as CSV in UTF-8")
-
-
-def _encodings(data: bytes) -> Iterator[str]:
-    """The encodings to try. Bytes that are UTF-8 are hardly ever anything else."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        yield "utf-16"
-    else:
-        yield "utf-8-sig"
-        yield "cp1252"
 
 
 def find_delimiter(text: str) -> str:

@@ -1,13 +1,13 @@
 """What becomes of a transaction or of the columns of a file, for `acegraph read` to print."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from acegraph.graph.data.files import Dataset
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.text.reader import find
-from acegraph.nodes.text.understand import Understood, understand_given
+from acegraph.nodes.text.understand import understand_given
 from acegraph.state import APPROVE, DECLINE, Case, Transaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
@@ -46,20 +46,21 @@ def explain(transaction: Transaction, task: Task = CARD_PAYMENTS) -> Readings:
     understood = understand_given(transaction, task)
     doubts = [f"{doubt.field} ({doubt.why})" for doubt in understood.doubts]
     if transaction.fields:
-        return Readings(list(_of_fields(understood, transaction)), doubts)
+        given = transaction.fields
+        return Readings(
+            [
+                Reading(n, str(v), "derived" if n.rpartition(".")[0] in given else "given")
+                for n, v in understood.fields.items()
+                if v is not None
+            ],
+            doubts,
+        )
     text, words = transaction.text, dict[str, str]()
     for span in find(text):
         words.setdefault(span.field, text[span.start : span.end].strip())
     fields = {name: value for name, value in understood.fields.items() if name != "text"}
     read = [Reading(name, str(v), words.get(name, "derived")) for name, v in fields.items()]
     return Readings(read, doubts)
-
-
-def _of_fields(understood: Understood, given: Transaction) -> Iterator[Reading]:
-    for name, value in understood.fields.items():
-        if value is not None:
-            origin = "given" if name.rpartition(".")[0] not in given.fields else "derived"
-            yield Reading(name, str(value), origin)
 
 
 @dataclass(frozen=True)

@@ -124,12 +124,9 @@ def _readable(file: Path) -> Iterator[None]:
         if isinstance(error, OSError) and error.strerror:
             raise
         said = str(error).splitlines()[0].rstrip(".")[:160]
-        raise InvalidDataset(f"{file}: cannot be read as a table: {_plainly(said)}") from None
-
-
-def _plainly(said: str) -> str:
-    """What Arrow says, without the values that it quotes."""
-    return said.split(":", 1)[0] if "'" in said or '"' in said else said
+        if "'" in said or '"' in said:  # Arrow quotes values
+            said = said.split(":", 1)[0]
+        raise InvalidDataset(f"{file}: cannot be read as a table: {said}") from None
 
 
 def _schema(file: Path, form: str) -> pa.Schema:

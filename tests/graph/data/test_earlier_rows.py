@@ -105,6 +105,7 @@ def test_a_column_that_is_left_out_takes_along_what_is_derived_from_it(tmp_path:
     assert left.items[0]["sighting_columns"].keys() == {"card", "merchant", "time"}
     kinds = {name.partition(".")[0] for name in derived(dataset.without({"merchant"}).items)[0]}
     assert kinds == {"card"}
+    assert dataset.without({"a column of another file"}).items == dataset.items
     timeless = dataset.without({"paid_at"})
     assert derived(timeless.items)[0] == {}
     assert "sighting_columns" not in timeless.items[0]
