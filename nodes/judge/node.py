@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.runtime.sync_async import Wait
@@ -19,6 +19,7 @@ from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown, Sighting
 from acegraph.state.values.draw import is_in_share
+from acegraph.state.values.transaction import Data
 from acegraph.state.values.verdict import GIVEN_LABEL, UNDECIDED, Verdict, parse_verdict
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ class JudgeNode:
             update |= held_for_review(recorded.decision, risk, settings)
         return update
 
-    def _stored(self, decision_id: str) -> dict[str, Any] | None:
+    def _stored(self, decision_id: str) -> Data | None:
         try:
             return self.playbook.decision(decision_id)
         except UnknownDecision:

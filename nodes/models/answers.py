@@ -7,7 +7,7 @@ that was asked is refused as a whole. What the answer means is read in language_
 import json
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -22,7 +22,7 @@ from pydantic import (
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid
 from acegraph.state.run.model_forms import ConditionForm, DecisionForm, Form, Share
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import each_name_once
+from acegraph.state.values.transaction import Data, each_name_once
 
 _LIMIT: Final = 4_000_000
 _LIMIT_PER_TEXT: Final = 100_000
@@ -144,7 +144,7 @@ def in_answers(form: type[Filled], answers: tuple[str, str]) -> type[Filled]:
         BeforeValidator(Task("", answers=answers).stored),
         WithJsonSchema({"type": "string", "enum": list(answers)}),
     ]
-    fields: dict[str, Any] = {}
+    fields: Data = {}
     if "decision" in form.model_fields:
         fields = {
             "risk_score": (

@@ -56,7 +56,9 @@ class EmbeddingModel:
     ) -> list[Vector]:
         """The vectors of some texts; missing ones are fetched in one batch and stored."""
         if self.is_free:
-            return _embedded(texts)
+            from acegraph.nodes.models.concept_embeddings import embed
+
+            return list(map(embed, texts))
         memory = self._memory or {}
         vectors = {text: memory[text] for text in texts if text in memory}
         if store is not None and (unknown := [t for t in texts if t not in vectors]):
@@ -76,7 +78,7 @@ class EmbeddingModel:
         """The vectors of some texts, fetched now even if they are known."""
         wanted = list(dict.fromkeys(texts))
         if self.is_free or not wanted:
-            return dict(zip(wanted, _embedded(wanted), strict=True))
+            return dict(zip(wanted, await self.vectors(wanted, wait), strict=True))
         from acegraph.nodes.models.language_model import as_model_errors
 
         with as_model_errors(self.name):
@@ -110,12 +112,6 @@ class EmbeddingModel:
 
 
 EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, None)
-
-
-def _embedded(texts: Sequence[str]) -> list[Vector]:
-    from acegraph.nodes.models.concept_embeddings import embed
-
-    return list(map(embed, texts))
 
 
 def named_embeddings(embeddings: Embeddings | EmbeddingModel) -> EmbeddingModel:

@@ -93,7 +93,7 @@ class Bullets(PlaybookCache):
         """Several bullets by their ids, whatever their status, as they are at one moment."""
         with self._lock:
             self._read_news()
-            return [self._known_bullet(bullet_id) for bullet_id in bullet_ids]
+            return list(map(self._known_bullet, bullet_ids))
 
     def _known_bullet(self, bullet_id: str) -> Bullet:
         bullet = self._bullets.get(number_of(bullet_id))

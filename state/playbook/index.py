@@ -265,7 +265,7 @@ class View:
 
     def bullets(self, rows: Rows) -> tuple[Bullet, ...]:
         """The bullets of some rows."""
-        return tuple(self.rows[row] for row in rows.tolist())
+        return tuple(map(self.rows.__getitem__, rows.tolist()))
 
 
 class BulletIndex(dict[int, Bullet]):

@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, reduce
+from operator import attrgetter
 from os import PathLike
 from typing import Final
 
@@ -265,7 +266,7 @@ class BulletPlaybook(Declarations):
 
     def _count(self, recorded: Iterable[Recorded]) -> None:
         """Move the counters as decisions and labels say."""
-        self.add_to_counters(reduce(add_deltas, (one.deltas for one in recorded), {}))
+        self.add_to_counters(reduce(add_deltas, map(attrgetter("deltas"), recorded), {}))
 
 
 class FrozenPlaybook(BulletPlaybook):
