@@ -93,12 +93,7 @@ def set_status(
         reason = why or f"{status} by hand"
         is_changed = switch(book, bullet_id, status, reason, signed(), alone=alone.get())
         now = book.get_bullet(bullet_id).status
-    waits = status == "active" and now == "candidate"
-    tell(
-        {"bullet": bullet_id, "status": now, "changed": is_changed},
-        f"{bullet_id} is {now}" + ("" if is_changed else " already; nothing was changed"),
-        f"it waits for a second person: 'acegraph review {bullet_id}'" if waits else "",
-    )
+    tell({"bullet": bullet_id, "status": now, "changed": is_changed})
 
 
 def add_bullets(file: Path) -> None:
@@ -114,12 +109,7 @@ def add_bullets(file: Path) -> None:
     entries = read_bullets(file)
     with lasting() as book:
         fates = merge_bullets(book, entries)
-    waiting = f", {fates['held']} waiting for 'acegraph review'" if fates["held"] else ""
-    tell(
-        fates,
-        f"{fates['added'] + fates['revived']} bullet(s) added, {fates['duplicate']} duplicates "
-        f"and {fates['refused']} others refused{waiting}",
-    )
+    tell(fates)
 
 
 def show_history(before: int | None = None, after: int | None = None) -> None:
@@ -201,12 +191,7 @@ def purge_suspect(
     with lasting(must_exist=True, dry_run=dry_run) as book:
         before = book.version
         purged = purge(book, source, signed(), entities=pairs)
-    tell(
-        asdict(purged),
-        f"{purged.labels} label(s) taken back",
-        *facts_in_lines(asdict(purged)),
-        f"'acegraph playbook rollback {before}' brings the bullets back" if purged.bullets else "",
-    )
+    tell({**asdict(purged), "version_before": before})
 
 
 def export(

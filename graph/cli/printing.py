@@ -111,11 +111,14 @@ def usage_in_words() -> list[str]:
 
 
 def tell(facts: object, *shown: Shown) -> None:
-    """Print lines and tables for people, or if --json asks for it one object for machines."""
+    """Print lines and tables for people, or if --json asks for it one object for machines.
+
+    Where nothing is given to show, people get the facts.
+    """
     if wants_json.get():
         print_json(facts)
         return
-    for one in shown:
+    for one in shown or (facts_in_lines(facts) if isinstance(facts, Mapping) else ()):
         if not isinstance(one, str):  # on a page that is wide enough
             Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(one)
         elif one:

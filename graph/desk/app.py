@@ -12,7 +12,7 @@ from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
@@ -53,27 +53,16 @@ def desk_routes(service: Service) -> Sequence[BaseRoute]:
 
 def mounted(desk: Desk) -> Sequence[BaseRoute]:
     """A desk under /desk."""
-
-    async def slash(request: Request) -> Response:
-        return RedirectResponse(f"{request.scope.get('root_path', '')}/desk/", 308)
-
-    return [Route("/desk", slash), Mount("/desk", app=_application(desk))]
+    routes = [
+        Route(page.path, _handled(desk, page), methods=[page.method]) for page in (*PAGES, *_DOORS)
+    ]
+    static = Mount("/static", app=StaticFiles(directory=_STATIC))
+    return [Mount("/desk", routes=[static, *routes])]
 
 
 def create_desk(desk: Desk) -> Starlette:
     """An application that is the desk alone."""
-
-    async def home(request: Request) -> Response:
-        return RedirectResponse("/desk/", 307)
-
-    return Starlette(routes=[Route("/", home), *mounted(desk)])
-
-
-def _application(desk: Desk) -> Starlette:
-    routes = [
-        Route(page.path, _handled(desk, page), methods=[page.method]) for page in (*PAGES, *_DOORS)
-    ]
-    return Starlette(routes=[Mount("/static", app=StaticFiles(directory=_STATIC)), *routes])
+    return Starlette(routes=mounted(desk))
 
 
 def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]:

@@ -10,8 +10,9 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
-from typing import Final, TypeVar
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
@@ -23,7 +24,6 @@ from acegraph.state import AceContext, AceInput, BulletPlaybook
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User
 
-T = TypeVar("T", Counter, Histogram)
 disable_created_metrics()  # type: ignore[no-untyped-call]  # when a process began to count says nothing
 EVERYBODY: Final = User("everyone", "administrator")
 """Who is meant by a request without a token, where the service runs without users."""
@@ -47,15 +47,15 @@ class Meters:
 
     def __init__(self) -> None:
         self.registry, self._worker = CollectorRegistry(), str(os.getpid())
+        counter = partial(Counter, namespace="acegraph", registry=self.registry)
         answers = "Decisions given by this process since it started."
-        self._answers = self._of(Counter, "answers", answers, "decision")
+        self._answers = counter("answers", answers, ("worker", "decision"))
         model = "Calls, tokens and costs of language models."
-        self._model = self._of(Counter, "model", model, "what")
-        seconds = "Time until an answer."
-        self._seconds = self._of(Histogram, "request_seconds", seconds, "path", "status")
-
-    def _of(self, kind: type[T], name: str, text: str, *labels: str) -> T:
-        return kind(name, text, ("worker", *labels), namespace="acegraph", registry=self.registry)
+        self._model = counter("model", model, ("worker", "what"))
+        labels = ("worker", "path", "status")
+        self._seconds = Histogram(
+            "acegraph_request_seconds", "Time until an answer.", labels, registry=self.registry
+        )
 
     def note_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
@@ -80,7 +80,9 @@ class Service:
         self.settings = settings
         self.meters = Meters()
         self._context = AceContext(learn=None if settings.learn else False)
-        self._batcher = Batcher(self._decide_batch, settings.most_waiting)
+        self._batcher = Batcher(
+            lambda given: adecide_many(self.parts, given), settings.most_waiting
+        )
         self._playbook = playbook
         self._parts: Parts | None = None
         self._opening = Lock()
@@ -121,9 +123,6 @@ class Service:
         for answer in answers:
             self.meters.note_answer(answer)
         return answers
-
-    async def _decide_batch(self, given: Sequence[AceInput]) -> list[Answer]:
-        return await adecide_many(self.parts, given)
 
     def close(self) -> None:
         """Close the playbook, unless another part of the process opened it."""

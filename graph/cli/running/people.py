@@ -70,7 +70,7 @@ def _judge(book: "BulletPlaybook", decision_id: str, fields: dict[str, object]) 
 
     answer = read_answer(VerdictAnswer, fields, stored=book.task().stored)
     answered = answer_outside_run(book, decision_id, answer)
-    tell(answered.to_json(), *facts_in_lines(answered.to_json()))
+    tell(answered.to_json())
 
 
 def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) -> None:
@@ -83,8 +83,7 @@ def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) 
     before = book.get_bullet(bullet_id).status
     waited = before == "candidate" or bullet_id in to_look_at(book.database)
     bullet = give_approval(book, bullet_id, answer, Curator(), alone=alone.get())
-    told = {"bullet": bullet_id, "status": bullet.status, "changed": waited}
-    tell(told, *facts_in_lines(told))
+    tell({"bullet": bullet_id, "status": bullet.status, "changed": waited})
 
 
 def policy(

@@ -37,7 +37,6 @@ from acegraph.state.playbook.index import unit
 from acegraph.state.run.context import settle
 from acegraph.state.values.bullet import WAITS_FOR
 from acegraph.state.values.texts import facts_text
-from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts
@@ -100,16 +99,14 @@ def try_bullet(
     bullet = playbook.get_bullet(bullet_id)
     settings = settle(playbook, parts.context.model_copy(update={"node": bullet.node}))
     pairs = _Pairs(parts, bullet, settings, Ruleset.of(playbook, settings))
-    trial = Trial(bullet_id, "open", "", bullet.status, _reader(parts, bullet))
+    reader = _reader(parts, bullet)
     if bullet.status == "candidate" and (reason := _reason_to_wait(parts, bullet)):
-        return replace(trial, reason=reason)
+        return Trial(bullet_id, "open", reason, bullet.status, reader)
     with metered(Budget(max_calls)) as budget:
         outcome, reason = _outcome(pairs, pairs.nearest_cases()[: max_calls // 2], progress)
     gains = pairs.gains
-    trial = replace(
-        trial,
-        outcome=outcome,
-        reason=reason,
+    trial = Trial(
+        *(bullet_id, outcome, reason, bullet.status, reader),
         cases=len(gains),
         gained=sum(gain > 0 for gain in gains),
         lost=sum(gain < 0 for gain in gains),
@@ -221,19 +218,17 @@ class _Pairs:
             selectors.select(transaction, self.settings, self.parts.playbook, case.id, BLOCKING)
         )
         others = [b for b in selection.bullets if b.id != self.bullet.id]
+        fields, name = fields_to_test(transaction), self.settings["agent_model"]
         without_it, with_it = (
-            self._decision(transaction, shown) for shown in (others, [*others, self.bullet])
+            finish(self.parts.agent.decide_on(asked, BLOCKING, name)).decision
+            for asked in (
+                Question(transaction, fields, tuple(shown), self.ruleset)
+                for shown in (others, [*others, self.bullet])
+            )
         )
         limit = self.ruleset.scale.decline_from(case.fields)
         cost = 1 - limit if case.label == DECLINE else limit
         return ((with_it == case.label) - (without_it == case.label)) * cost / max(limit, 1 - limit)
-
-    def _decision(self, transaction: Transaction, shown: Sequence[Bullet]) -> Verdict:
-        """What the agent decides with these bullets."""
-        fields = fields_to_test(transaction)
-        asked = Question(transaction, fields, tuple(shown), self.ruleset)
-        name = self.settings["agent_model"]
-        return finish(self.parts.agent.decide_on(asked, BLOCKING, name)).decision
 
 
 def _transaction(case: Case) -> Transaction:
