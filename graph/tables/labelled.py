@@ -114,7 +114,7 @@ class LabelledTable:
 
     def _understood(self, rows: list[dict[str, object]], places: Sequence[int]) -> Dataset:
         """The rows of a table as the careful reader takes those of a file."""
-        layout = replace(self.layout, ids=self.layout.ids or "row")
+        layout = replace(self.layout, ids=self.layout.ids or " ")  # no column is called so
         for row, place in zip(rows, places, strict=True):  # without an id it is known by its place
             if is_empty(row.get(str(layout.ids))):
                 row[str(layout.ids)] = f"row-{place + 1}"

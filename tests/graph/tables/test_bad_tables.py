@@ -164,3 +164,13 @@ def test_a_column_of_lists_is_no_field_unless_it_is_left_out(tmp_path: Path) -> 
     layout = FileLayout(None, "fraud", declared={"tags": "ignored"})
     items = LabelledTable.open(file, layout).draw().dataset.items
     assert (len(items), items[7]["query"]) == (60, {"amount": 7})
+
+
+def test_without_ids_a_row_is_known_by_its_place_and_every_column_is_a_field(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"row": [7, 8], "id": ["a", "b"], "fraud": [0, 1]}), file)
+    items = LabelledTable.open(file, FileLayout(None, "fraud", ids=None)).draw().dataset.items
+    assert [item["id"] for item in items] == ["row-1", "row-2"]
+    assert items[0]["query"] == {"row": 7, "id": "a"}
