@@ -214,10 +214,7 @@ class Database(ABC):
                 pass
 
     def _commit(
-        self,
-        transaction: Generator[sa.Connection, None, None],
-        memory: Memory | None,
-        began: float,
+        self, transaction: Generator[sa.Connection, None, None], memory: Memory | None, began: float
     ) -> Generator[LedgerWriter, None, None]:
         """What is written between the begin of a database transaction and its commit."""
         try:

@@ -123,18 +123,12 @@ def _to_5(connection: sa.Connection) -> None:
 
 def _move_settings(connection: sa.Connection) -> None:
     """Costs, delays and hidden fields were settings of runs; they become policies and tasks."""
-    decisions, cases = tables.decisions, tables.cases
-    query = sa.select(cases.c.node).where(cases.c.id.in_(sa.select(decisions.c.case))).distinct()
+    decisions = tables.decisions.c
     clock = connection.execute(sa.select(tables.clock)).one()
     writer = LedgerWriter(connection, clock.position, clock.version, clock.seal)
-    for node in connection.scalars(query).all():
-        newest = (
-            sa.select(decisions.c.settings)
-            .join(cases, cases.c.id == decisions.c.case)
-            .where(cases.c.node == node)
-            .order_by(decisions.c.position.desc())
-            .limit(_NEWEST)
-        )
+    for node in connection.scalars(sa.select(decisions.node).distinct()).all():
+        of_node = sa.select(decisions.settings).where(decisions.node == node)
+        newest = of_node.order_by(decisions.position.desc()).limit(_NEWEST)
         settings = [json.loads(text) for text in connection.scalars(newest)]
         said = {"node": node, "version": 1, "at": now(), "set_by": "migration"}
         said["reason"] = "from the settings of the newest decisions"

@@ -81,19 +81,13 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 
 def _link(made: Path, file: Path) -> None:
-    """Give a file a second name that nobody has, and make sure that the folder keeps it."""
+    """Give a file a second name that nobody has."""
     try:
         os.link(made, file)
     except FileExistsError:
         raise
     except OSError:  # this file system has no links
         made.rename(file)
-    with suppress(OSError):  # some systems cannot open a folder
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def private_folder(folder: Path) -> None:

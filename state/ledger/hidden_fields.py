@@ -17,13 +17,7 @@ from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord, Sighting
 from acegraph.state.values.notation import written
 from acegraph.state.values.texts import SENTENCE, folded, is_named, names_of
-from acegraph.state.values.transaction import (
-    Fields,
-    Scalar,
-    Transaction,
-    is_derived,
-    render_fields,
-)
+from acegraph.state.values.transaction import Fields, Scalar, Transaction, is_derived, render_fields
 
 _Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"

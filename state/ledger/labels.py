@@ -152,9 +152,7 @@ def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
 
 
 def add_labels(
-    writer: LedgerWriter,
-    labels: Mapping[str, Label],
-    days_of: Callable[[str], Mapping[str, float]],
+    writer: LedgerWriter, labels: Mapping[str, Label], days_of: Callable[[str], Mapping[str, float]]
 ) -> dict[str, Recorded]:
     """Give, or correct, the labels of stored cases; unknown cases are left out.
 

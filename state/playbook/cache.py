@@ -179,11 +179,7 @@ class PlaybookCache:
         self._pending_deltas = {}
 
     def adjust(
-        self,
-        writer: LedgerWriter,
-        deltas: CounterDeltas,
-        reason: str,
-        covers: int = 0,
+        self, writer: LedgerWriter, deltas: CounterDeltas, reason: str, covers: int = 0
     ) -> None:
         """Store why counters hold more than the stored decisions say; no counter is changed."""
         last = writer.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0

@@ -21,11 +21,7 @@ from acegraph.state.database.kept_values import keep, kept_value
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.evidence import (
-    labels_of_tables,
-    remember_cases,
-    remember_table,
-)
+from acegraph.state.ledger.evidence import labels_of_tables, remember_cases, remember_table
 from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import add_labels, case_states, withdraw_label
 from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
@@ -101,13 +97,7 @@ class BulletPlaybook(Declarations):
         return results
 
     @retried
-    def label(
-        self,
-        decision_id: str,
-        label: Label,
-        *,
-        learn: bool = False,
-    ) -> Recorded:
+    def label(self, decision_id: str, label: Label, *, learn: bool = False) -> Recorded:
         """Give, or correct, the label of a stored decision."""
         results = self.label_many({decision_id: label}, learn=learn)
         if decision_id not in results:
@@ -117,10 +107,7 @@ class BulletPlaybook(Declarations):
 
     @retried
     def label_many(
-        self,
-        labels: Mapping[str, Label],
-        *,
-        learn: bool = False,
+        self, labels: Mapping[str, Label], *, learn: bool = False
     ) -> dict[str, Recorded]:
         """Give, or correct, many labels in one write; unknown decisions are left out.
 

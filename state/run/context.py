@@ -160,17 +160,13 @@ def overlooked_settings(given: object, configurable: Mapping[str, object]) -> li
         from acegraph.state.run.gone import SETTINGS
 
         raise InvalidSettings(f"setting 'redact' is gone: {SETTINGS['redact']}")
+    used = AceContext.of(given).model_fields_set
     held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
-    known = held.get("ace") or held
-    used = known if isinstance(known, Mapping) else getattr(known, "model_fields_set", ())
-    used = getattr(given, "model_fields_set", used)
-    names = AceContext.model_fields
-    below = [name for name in names if name in configurable and name not in used]
     is_ours = isinstance(given, AceContext) or "ace" in held
-    beside = [] if is_ours else [name for name in held if name in names]
-    said = [f"configurable: {', '.join(below)} not used; give them in the context"] * bool(below)
-    told = f"context: {', '.join(beside)} not used; settings of ACE belong into its entry 'ace'"
-    return [*said, told] if beside else said
+    lost = {*configurable, *(() if is_ours else held)} - used
+    names = [name for name in AceContext.model_fields if name in lost]
+    told = f"{', '.join(names)} not used; give them in the context, in a host's under 'ace'"
+    return [told] if names else []
 
 
 _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"

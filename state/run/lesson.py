@@ -5,13 +5,7 @@ from dataclasses import dataclass
 
 from acegraph.state.run.schema import AceState, RunSettings
 from acegraph.state.values.transaction import Fields, Transaction
-from acegraph.state.values.verdict import (
-    GIVEN_LABEL,
-    UNDECIDED,
-    Verdict,
-    other,
-    parse_verdict,
-)
+from acegraph.state.values.verdict import GIVEN_LABEL, UNDECIDED, Verdict, other, parse_verdict
 
 
 @dataclass(frozen=True)

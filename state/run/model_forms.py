@@ -7,13 +7,7 @@ prompt.py beside each node.
 import re
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 from acegraph.state.errors import InvalidCondition

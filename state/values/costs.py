@@ -61,10 +61,7 @@ class CostMatrix:
         return costs
 
     def of(
-        self,
-        fraud: NDArray[np.bool_],
-        declined: NDArray[np.bool_],
-        amounts: NDArray[np.float64],
+        self, fraud: NDArray[np.bool_], declined: NDArray[np.bool_], amounts: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """The cost of each decision."""
         return np.asarray(

@@ -585,7 +585,7 @@ def test_settings_in_the_configuration_are_told_and_what_was_to_be_redacted_is_r
     graph = create_ace_graph().compile()
     given, wrong = {"transaction": CALM}, {"configurable": {"mode": "vanilla", "shop": 7}}
     (warning,) = graph.invoke(given, wrong)["warnings"]
-    assert warning == "configurable: mode not used; give them in the context"
+    assert warning == "mode not used; give them in the context, in a host's under 'ace'"
     assert graph.invoke(given, wrong, context=AceContext(mode="vanilla"))["warnings"] == []
     assert graph.invoke(given, wrong, context={"mode": "vanilla"})["warnings"] == []  # type: ignore[arg-type]
     with pytest.raises(InvalidSettings, match="setting 'redact' is gone"):
