@@ -1,9 +1,15 @@
-"""Open the database that a URL names: SQLite or PostgreSQL."""
+"""Open the database that a URL names, SQLite or PostgreSQL, and copy a ledger to another one."""
 
 from os import PathLike, fspath
 
+import sqlalchemy as sa
+
+from acegraph.state.database import tables
 from acegraph.state.database.base import Database, Durability
-from acegraph.state.errors import InvalidSettings
+from acegraph.state.database.sqlite import SqliteDatabase
+from acegraph.state.errors import InvalidSettings, PlaybookError
+
+_ROWS_AT_ONCE = 1_000
 
 
 def open_database(url: str | PathLike[str] | None, durability: Durability = "normal") -> Database:
@@ -18,8 +24,6 @@ def open_database(url: str | PathLike[str] | None, durability: Durability = "nor
         raise InvalidSettings("the URL of the playbook is empty; without one it is in memory")
     scheme = (url or "sqlite:").partition(":")[0]
     if scheme == "sqlite":
-        from acegraph.state.database.sqlite import SqliteDatabase
-
         return SqliteDatabase(url or "sqlite://", durability)
     if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
         from acegraph.state.database.postgres import PostgresDatabase
@@ -29,3 +33,21 @@ def open_database(url: str | PathLike[str] | None, durability: Durability = "nor
     raise InvalidSettings(
         f"cannot open a playbook at {scheme}:...; sqlite:///FILE or postgresql://HOST/NAME wanted"
     )
+
+
+def copy_ledger(source: Database, target: Database) -> None:
+    """Copy all rows of a database, as they are at one moment, into an empty one."""
+    if target.clock().position:
+        raise PlaybookError(f"{target.url} is not empty; nothing was copied")
+    if isinstance(source, SqliteDatabase) and isinstance(target, SqliteDatabase):
+        source.copy_into(target)
+        return
+    with source.snapshot() as read, target.writing() as writer:
+        writer.connection.execute(tables.clock.delete())
+        for table in tables.metadata.sorted_tables:
+            query = sa.select(table)
+            if table is tables.meta:  # the target has its own schema version
+                query = query.where(table.c.key != "schema")
+            rows = read.execution_options(yield_per=_ROWS_AT_ONCE).execute(query).mappings()
+            for part in rows.partitions(_ROWS_AT_ONCE):
+                writer.connection.execute(table.insert(), [dict(row) for row in part])

@@ -8,6 +8,7 @@ JSON is stored as canonical text and truth values as 0 and 1, so that SQLite and
 same values and the hash of a row is the same in both.
 """
 
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -15,6 +16,10 @@ from sqlalchemy.schema import SchemaItem
 
 SCHEMA_VERSION: Final = 5
 metadata = sa.MetaData()
+_text: Final = partial(sa.Column, type_=sa.Text, nullable=False)
+_flag: Final = partial(sa.Column, type_=sa.SmallInteger, nullable=False)
+_count: Final = partial(sa.Column, type_=sa.Integer, nullable=False, autoincrement=False)
+_bigint: Final = partial(sa.Column, type_=sa.BigInteger, nullable=False, autoincrement=False)
 
 
 def _ledger(name: str, *columns: SchemaItem, small: bool = False) -> sa.Table:
@@ -27,35 +32,10 @@ def _ledger(name: str, *columns: SchemaItem, small: bool = False) -> sa.Table:
     )
 
 
-def _text(
-    name: str, *, primary_key: bool = False, nullable: bool = False, index: bool = False
-) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, primary_key=primary_key, nullable=nullable, index=index)
-
-
-def _count(name: str, *, primary_key: bool = False) -> sa.Column[int]:
-    return sa.Column(name, sa.Integer, primary_key=primary_key, nullable=False, autoincrement=False)
-
-
-def _bigint(name: str, *, primary_key: bool = False, index: bool = False) -> sa.Column[int]:
-    return sa.Column(
-        name,
-        sa.BigInteger,
-        primary_key=primary_key,
-        nullable=False,
-        index=index,
-        autoincrement=False,
-    )
-
-
 def _of_version() -> tuple[sa.Column[Any], ...]:
     """The columns of a task or a policy: one version of what is set for a node."""
     key = (_text("node", primary_key=True), _count("version", primary_key=True))
     return (*key, *map(_text, ("at", "set_by", "reason", "content")))
-
-
-def _flag(name: str) -> sa.Column[int]:
-    return sa.Column(name, sa.SmallInteger, nullable=False)
 
 
 meta = sa.Table(

@@ -216,7 +216,10 @@ def apply_labels(
         for i, label in changed.items()
     ]
     writer.add(tables.outcomes, rows)
-    credited = _credited(writer, [i for i in changed if states[i].counted])
+    credited: dict[str, dict[int, str]] = {}
+    if counted := [i for i in changed if states[i].counted]:
+        for row in writer.connection.execute(sql.CREDITED, {"ids": counted}):
+            credited.setdefault(row.case, {})[row.bullet] = row.argued_for
     return {
         i: _labelled(state, changed[i], credited.get(i, {})) if i in changed else state.recorded
         for i, state in states.items()
@@ -257,12 +260,3 @@ def _blocked(states: Mapping[str, CaseState]) -> set[str]:
         if is_declined or (state.decision is None and not by_person):
             blocked.add(i)
     return blocked
-
-
-def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:
-    """For each case the credited bullets, and what each of them argued for."""
-    credited: dict[str, dict[int, str]] = {}
-    if case_ids:
-        for row in writer.connection.execute(sql.CREDITED, {"ids": case_ids}):
-            credited.setdefault(row.case, {})[row.bullet] = row.argued_for
-    return credited

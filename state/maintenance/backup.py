@@ -5,9 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 from acegraph.state.database.base import Database
-from acegraph.state.database.copy import copy_ledger
 from acegraph.state.database.encoding import file_of
-from acegraph.state.database.open import open_database
+from acegraph.state.database.open import copy_ledger, open_database
 from acegraph.state.database.places import whole_file
 from acegraph.state.database.sqlite import SqliteDatabase
 from acegraph.state.errors import InvalidInput, PlaybookError

@@ -34,13 +34,11 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         if not old:
             return 0
         counted = count(writer.connection, decided_before=before)
-        last = [
-            writer.connection.scalar(
-                sa.select(sa.func.max(table.c.position)).where(table.c.case.in_(is_old))
-            )
+        of_old = (
+            sa.select(sa.func.max(table.c.position)).where(table.c.case.in_(is_old))
             for table in (decisions, outcomes)
-        ]
-        covers = max(position or 0 for position in last)
+        )
+        covers = max(writer.connection.scalar(newest) or 0 for newest in of_old)
         # Stored even if nothing was counted: `as_of` needs to know how far back it can look.
         reason = f"pruned before {before} by {by}"
         playbook.adjust(writer, counted or {0: (0, 0, 0)}, reason, covers)

@@ -210,10 +210,10 @@ class Bullets(PlaybookCache):
     @retried
     def forget_vectors(self, model: str) -> int:
         """Forget all vectors that a model gave, and say how many; a run fetches what it needs."""
-        with self.writing():
-            forgotten = self._vectors.forget(model)
+        of_model = tables.embeddings.delete().where(tables.embeddings.c.model == model)
+        with self.writing() as writer:
             self._bullets.forget_vectors()
-        return forgotten
+            return writer.connection.execute(of_model).rowcount
 
     def tested_derived(self, node: str) -> frozenset[str]:
         """The derived fields that rules in memory test; nothing is read for the answer."""

@@ -18,6 +18,7 @@ from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
 from acegraph.state.database.encoding import chunks, now, to_text
 from acegraph.state.database.kept_values import keep, kept_value
+from acegraph.state.database.open import copy_ledger
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
@@ -242,8 +243,6 @@ class BulletPlaybook(Declarations):
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""
-        from acegraph.state.database.copy import copy_ledger
-
         if self.database.is_writing:
             raise PlaybookError("a playbook cannot be forked in the middle of a write")
         copy = BulletPlaybook()

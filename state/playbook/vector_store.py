@@ -64,12 +64,6 @@ class VectorStore:
             if rows:
                 writer.connection.execute(embeddings.insert(), rows)
 
-    def forget(self, model: str) -> int:
-        """Delete all vectors of a model; returns their number."""
-        with self._database.writing() as writer:
-            of_model = embeddings.delete().where(embeddings.c.model == model)
-            return writer.connection.execute(of_model).rowcount
-
 
 def forget_vectors(writer: LedgerWriter) -> None:
     """Delete the vectors of all texts but those of bullets: a vector tells of its text, and that of

@@ -160,7 +160,7 @@ def overlooked_settings(given: object, configurable: Mapping[str, object]) -> li
         from acegraph.state.run.gone import SETTINGS
 
         raise InvalidSettings(f"setting 'redact' is gone: {SETTINGS['redact']}")
-    used = AceContext.of(given).model_fields_set
+    used = AceContext.of(given, _DEFAULTS).model_fields_set
     held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
     is_ours = isinstance(given, AceContext) or "ace" in held
     lost = {*configurable, *(() if is_ours else held)} - used
@@ -169,6 +169,7 @@ def overlooked_settings(given: object, configurable: Mapping[str, object]) -> li
     return [told] if names else []
 
 
+_DEFAULTS: Final = AceContext()
 _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"
 
 

@@ -261,7 +261,7 @@ def test_durability_is_normal_or_full(lasting_url: str) -> None:
 
 
 def test_a_ledger_moves_house(used: BulletPlaybook, lasting_url: str) -> None:
-    from acegraph.state.database.copy import copy_ledger
+    from acegraph.state.database.open import copy_ledger
 
     with used.fork() as copy:
         assert verify(copy) == []

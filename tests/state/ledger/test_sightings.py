@@ -20,7 +20,7 @@ from acegraph.state import (
     prune,
     verify,
 )
-from acegraph.state.database.copy import copy_ledger
+from acegraph.state.database.open import copy_ledger
 from acegraph.state.database.tables import sightings
 from acegraph.state.maintenance.backup import copy
 from acegraph.state.task.field import Field
