@@ -122,8 +122,8 @@ class _Block:
             return chosen(read, self.settings.copy(), parts.selectors, book, wait)
 
         agent = AgentNode(book, parts.agent, lambda: parts.challenger, self.rules)
-        state = await Step(choose, "selector").run_alone({}, self.wait)
-        return state | await Step(agent, "agent").run_alone(state, self.wait)
+        state = await Step(choose, "selector").run({}, self.wait)
+        return state | await Step(agent, "agent").run(state, self.wait)
 
     async def judged(self, states: Sequence[AceState]) -> list[AceState | PlaybookError]:
         """The states after the judge, or why the ledger refuses the decision."""
@@ -147,11 +147,11 @@ class _Block:
         reflector, curator = learning_steps(self.parts)
         lessons = [one for one in results if isinstance(one, dict) and one["learning"]]
         written = await self.wait.together(
-            reflector.run_alone(lesson, self.wait) for lesson in lessons
+            reflector.run(lesson, self.wait) for lesson in lessons
         )
         for lesson, update in zip(lessons, written, strict=True):
             lesson |= update
-            lesson |= await curator.run_alone(lesson, self.wait)
+            lesson |= await curator.run(lesson, self.wait)
         return results
 
 
@@ -180,7 +180,7 @@ def _somebody_reads(parts: Parts, settings: RunSettings) -> bool:
 
 async def _unless_refused(step: Step, state: AceState, wait: Wait) -> Update | PlaybookError:
     try:
-        return await step.run_alone(state, wait)
+        return await step.run(state, wait)
     except REFUSED as error:
         return error
 

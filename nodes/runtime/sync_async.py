@@ -151,16 +151,16 @@ class Step(Runnable[AceState, Update]):
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body in this thread, which waits with it."""
-        return finish(self.run_alone(input, BLOCKING))
+        return finish(self.run(input, BLOCKING))
 
     async def ainvoke(
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body without blocking the event loop."""
-        return await self.run_alone(input, AWAITING)
+        return await self.run(input, AWAITING)
 
-    async def run_alone(self, state: AceState, wait: Wait) -> Update:
-        """Run the body, as a node or outside of a graph."""
+    async def run(self, state: AceState, wait: Wait) -> Update:
+        """Run the body, also outside of a graph."""
         with metered(Meter()) as meter:
             update = await self._body(state, wait)
         if meter.by_model:

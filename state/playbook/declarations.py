@@ -21,7 +21,7 @@ from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import Stored, retried
 from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE
 from acegraph.state.task.growth import grown
-from acegraph.state.task.policy import Policy
+from acegraph.state.task.policy import USUAL, Policy
 from acegraph.state.task.task import Task, cases_to_look_at
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
@@ -193,7 +193,7 @@ class Declarations(Bullets):
     def policy(self, node: str = DEFAULT_NODE) -> Policy:
         """What is wanted of a node's decisions; a node without a policy has the usual one's."""
         stored = self._in_force("policy", node)
-        return replace(Policy.from_json(stored[1]), version=stored[0]) if stored else Policy()
+        return replace(Policy.from_json(stored[1]), version=stored[0]) if stored else USUAL
 
     def set_policy(
         self,

@@ -7,6 +7,7 @@ acts at once (graph/operations/policies.py).
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
@@ -79,7 +80,7 @@ class Policy:
     def settings(self) -> Data:
         """The policy as a run has it among its settings, under the names that ledgers keep."""
         costs = self.costs and ",".join(f"{name}={cost!r}" for name, cost in self.costs.items())
-        named = {name: getattr(self, name) for name in _SETTINGS}
+        named = dict(zip(_SETTINGS, attrgetter(*_SETTINGS)(self), strict=True))
         return named | {"costs": costs, "challenger": self.shadow}
 
     def but(self, changes: DataView | None) -> "Policy":
