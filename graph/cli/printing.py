@@ -104,8 +104,7 @@ def check_report(file: Path | None) -> None:
 def usage_in_words() -> list[str]:
     """What language models have cost so far, if any were asked."""
     from acegraph.nodes.models.named import prices
-    from acegraph.nodes.runtime.spending import in_words
-    from acegraph.nodes.runtime.usage import PROCESS
+    from acegraph.nodes.runtime.usage import PROCESS, in_words
 
     return list(in_words(PROCESS.by_model, prices()))
 

@@ -146,9 +146,7 @@ class _Block:
         """The results, after what was wrong was reflected on and the playbook was curated."""
         reflector, curator = learning_steps(self.parts)
         lessons = [one for one in results if isinstance(one, dict) and one["learning"]]
-        written = await self.wait.together(
-            reflector.run(lesson, self.wait) for lesson in lessons
-        )
+        written = await self.wait.together(reflector.run(lesson, self.wait) for lesson in lessons)
         for lesson, update in zip(lessons, written, strict=True):
             lesson |= update
             lesson |= await curator.run(lesson, self.wait)

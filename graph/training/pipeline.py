@@ -29,9 +29,8 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
-from acegraph.nodes.runtime.spending import Prices, Spending
 from acegraph.nodes.runtime.sync_async import BLOCKING, OWN_LOOP, Wait, finish, run_to_end
-from acegraph.nodes.runtime.usage import Budget, metered
+from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.state import DECLINE, AceContext, AceInput, AceOutput, BulletPlaybook
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.context import MODES, Mode, settle_settings

@@ -11,12 +11,12 @@ from langchain_core.runnables import Runnable
 from typing_extensions import TypeIs
 
 from acegraph.nodes.models.embedding_models import EMBEDDED, EMBEDDED_MODEL, EmbeddingModel
+from acegraph.nodes.runtime.usage import Prices
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from acegraph.nodes.models.language_model import LanguageModel
-    from acegraph.nodes.runtime.spending import Prices
 
 AnyModel = Union["BaseChatModel", "LanguageModel", str, None]
 """What may be given as a model: one of LangChain or of ours, a name, or nothing."""
@@ -83,8 +83,6 @@ def is_model(value: object) -> TypeIs[AnyModel]:
     return isinstance(value, theirs.BaseChatModel)
 
 
-def prices() -> "Prices":
+def prices() -> Prices:
     """The prices of tokens in ACE_PRICES."""
-    from acegraph.nodes.runtime.spending import Prices
-
     return Prices.of(os.environ.get("ACE_PRICES"))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from acegraph.graph import create_ace_graph
 from acegraph.state import BulletPlaybook
 
-MOST: Final = {"modules": 41, "functions": 270, "calls": 543}
+MOST: Final = {"modules": 41, "functions": 266, "calls": 539}
 """Only ever lowered; 40 modules, 250 functions and 600 calls are wanted."""
 
 

@@ -20,7 +20,7 @@ from acegraph.graph.experiments.words import (
 from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.nodes.models.named import prices
-from acegraph.nodes.runtime.spending import in_words
+from acegraph.nodes.runtime.usage import in_words
 from acegraph.state import InvalidSettings
 from acegraph.state.database.encoding import now
 from acegraph.state.database.places import private_folder, whole_file

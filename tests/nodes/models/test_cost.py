@@ -22,8 +22,7 @@ from model_samples import (
 from openai_server import OpenAIServer, failed, filled, said
 
 from acegraph.graph import TrainingPipeline, create_ace_graph
-from acegraph.nodes.runtime.spending import Prices
-from acegraph.nodes.runtime.usage import Usage
+from acegraph.nodes.runtime.usage import Prices, Usage
 from acegraph.state import AceContext, BudgetSpent, BulletPlaybook, InvalidSettings
 
 VECTORS = "text-embedding-3-small"
