@@ -270,7 +270,7 @@ def backtest_table(records: "Sequence[Record]") -> Table:
         fired, added, right = one.fired, one.added, one.right
         precision = _with_interval(of_share(right.part, right.whole))
         counts = (f"{n:,}" for n in (fired.fires, fired.frauds, fired.honest))
-        money = (_amount(fired.fraud_amount), _amount(fired.honest_amount))
+        money = (_whole(fired.fraud_amount), _whole(fired.honest_amount))
         adds = f"{added.frauds:,} / {added.honest:,}" if added else "-"
         rows.append((one.name, *counts, precision, share(one.recall), *money, adds))
     return _grid(
@@ -283,7 +283,3 @@ def backtest_table(records: "Sequence[Record]") -> Table:
         "adds: frauds / good payments on which the playbook without the rule says something else; "
         "not known where the table lacks columns of its bullets",
     )
-
-
-def _amount(x: float) -> str:
-    return f"{x:,.0f}" if abs(x) < 1e12 else f"{x:.3g}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import FormData
@@ -89,16 +88,6 @@ class Visit:
         if not hmac.compare_digest(given.encode(), wanted.encode()):
             raise NotAllowed("The page was too old, or the action was forged: load it again.", 403)
 
-    def entered(self, session: Session) -> Response:
-        """Send the browser to the first page, with its session in a cookie no script can read."""
-        response = RedirectResponse(f"{self.base}/", 303)
-        is_safe = self.request.url.scheme == "https"
-        response.set_cookie(
-            COOKIE, session.token, LONGEST_SECONDS, path=f"{self.base}/", secure=is_safe,
-            httponly=True, samesite="lax",
-        )  # fmt: skip
-        return response
-
 
 class Entrance:
     """Lets people in: with their token, or with the address that `acegraph desk` prints."""
@@ -106,13 +95,12 @@ class Entrance:
     def __init__(self, service: Service, owner: User | None = None) -> None:
         self._service, self._owner = service, owner
         self._once = ""
-        """The hash of the token in the address, until it is used."""
+        """The token in the address, until it is used."""
 
     def one_time_token(self) -> str:
         """A token that lets the owner in once."""
-        token = secrets.token_urlsafe(24)
-        self._once = sha256(token.encode()).hexdigest()
-        return token
+        self._once = secrets.token_urlsafe(24)
+        return self._once
 
     def check_site(self, request: Request) -> None:
         """Refuse what a page of another site sends."""
@@ -126,8 +114,8 @@ class Entrance:
 
     def owner_of(self, token: str) -> User:
         """Who is meant by the token in the address, which counts once."""
-        given = sha256(token.encode("utf-8", "replace")).hexdigest()
-        if self._owner is None or not self._once or not hmac.compare_digest(given, self._once):
+        is_right = hmac.compare_digest(token.encode("utf-8", "replace"), self._once.encode())
+        if self._owner is None or not self._once or not is_right:
             raise NotAllowed("This address has been used: 'acegraph desk' prints a new one.", 401)
         self._once = ""
         return self._owner
@@ -136,7 +124,13 @@ class Entrance:
         """Begin a session; one from before must not become this one."""
         self.end(visit)
         session = begin_session(self._service.playbook.database, user, is_local=is_local)
-        return visit.entered(session)
+        response = RedirectResponse(f"{visit.base}/", 303)
+        is_safe = visit.request.url.scheme == "https"
+        response.set_cookie(  # which no script can read
+            COOKIE, session.token, LONGEST_SECONDS, path=f"{visit.base}/", secure=is_safe,
+            httponly=True, samesite="lax",
+        )  # fmt: skip
+        return response
 
     def end(self, visit: Visit) -> None:
         """End the session of a request."""
