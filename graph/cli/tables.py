@@ -160,8 +160,8 @@ def _whole(x: float) -> str:
     >>> _whole(1234.5), _whole(19_913.2)
     ('1,234', '19.9k')
     """
-    if math.isnan(x):
-        return "-"
+    if math.isnan(x) or abs(x) >= 1e12:
+        return "-" if math.isnan(x) else f"{x:.3g}"
     return f"{x:,.0f}" if abs(x) < 10_000 else f"{x / 1000:,.1f}k"
 
 
