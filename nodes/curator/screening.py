@@ -18,7 +18,7 @@ import numpy as np
 
 from acegraph.nodes.curator import identity
 from acegraph.nodes.evidence.columns.entities import parties, spread
-from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL, names_somebody
+from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL, is_protected, names_somebody
 from acegraph.nodes.evidence.columns.phrases import is_name
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.nodes.text.lookalikes import personal_data, skeleton
@@ -184,6 +184,8 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
         name = test.field
         if can_tell and name not in names:
             return _held("its condition is over a field that no known transaction has")
+        if is_protected(name, proposal.table):
+            return _held(f"its condition is over {name}, which is protected")
         if test.op == MENTIONS:
             if not proposal.table.is_text(name):
                 return Objection(f"'mentions' asks for words of a free text, which {name} is not")

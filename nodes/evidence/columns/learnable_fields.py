@@ -117,6 +117,12 @@ def names_somebody(name: str, table: CaseTable) -> bool:
     return seems_an_id(name)
 
 
+def is_protected(name: str, table: CaseTable) -> bool:
+    """Whether a rule over a field acts only if a person has approved it."""
+    field = declared(name, table)
+    return field is not None and field.role == "protected"
+
+
 def is_identifier(name: str, table: CaseTable) -> bool:
     """Whether a field names an individual, or a moment, instead of describing a case."""
     column, field = table.column(name), declared(name, table)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.columns.learnable_fields import (
     A_GROUP,
     MAX_CATEGORIES,
+    is_protected,
     learnable_fields,
 )
 from acegraph.nodes.evidence.columns.phrases import phrases_of, text_fields
@@ -50,7 +51,11 @@ class Literals:
     @classmethod
     def of(cls, table: CaseTable, shares: Numbers, chosen: Mask | None = None) -> "Literals":
         """Every comparison worth trying on a table, over the chosen ones of its cases."""
-        names = [n for n in learnable_fields(table) if not (table.is_text(n) or is_observed(n))]
+        names = [
+            name
+            for name in learnable_fields(table)
+            if not (table.is_text(name) or is_observed(name) or is_protected(name, table))
+        ]
         found = [
             *(test for name in names for test in _comparisons(name, table, shares)),
             *(

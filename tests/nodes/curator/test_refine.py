@@ -11,7 +11,7 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refine import refine
 from acegraph.nodes.rules.learner.whole import best_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
-from acegraph.state import BulletPlaybook, Case, Condition, rollback
+from acegraph.state import BulletPlaybook, Case, Condition, Field, Task, rollback
 from acegraph.state.values.bullet import REFINEMENT
 from acegraph.state.values.cases import CaseTable
 
@@ -40,6 +40,16 @@ def test_rules_are_found_where_fraud_is_rare() -> None:
     assert {"size"} <= fields
     assert found.held_out["caught"] > 0.4 * found.held_out["frauds"]
     assert found.held_out["false_declines"] < 0.25
+
+
+def test_no_rule_is_sought_over_a_protected_field() -> None:
+    table = CaseTable(world(700, 1, share=0.1))
+    names = {name for rule in best_rules(table).conditions for name in rule.fields}  # type: ignore[union-attr]
+    assert "size" in names
+    fields = (Field("size", "number", role="protected"), Field("age", "number"))
+    table.task = Task("t", (*fields, Field("kind", "category"), Field("noise", "number")))
+    found = best_rules(table)
+    assert found is None or all("size" not in rule.fields for rule in found.conditions)
 
 
 @pytest.mark.parametrize("share", [0.03, 0.3])

@@ -4,7 +4,7 @@ import pytest
 
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.screening import Proposal, Screening
-from acegraph.state import BulletPlaybook, Case, Transaction, parse_condition
+from acegraph.state import BulletPlaybook, Case, Field, Task, Transaction, parse_condition
 from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
@@ -147,6 +147,25 @@ def test_what_is_held_back_is_a_candidate_and_acts_when_it_is_borne_out_later() 
     bullet = playbook.get_bullet("b1")
     assert (bullet.status, bullet.proof) == ("active", "proven")
     assert bullet.evidence["fires"] > first.evidence["fires"]
+
+
+def test_a_rule_over_a_protected_field_waits_for_a_person_however_well_it_is_borne_out() -> None:
+    playbook, said = BulletPlaybook(), 'DECLINE when region is "north"'
+    fields = (Field("region", "category", role="protected"), Field("amount", "number"))
+    playbook.set_task(Task("loans", fields), NODE)
+    for name in ("a", "b"):
+        playbook.remember(
+            [
+                Case(f"{name}{i}", {"region": "north" if i % 2 else "south", "amount": i}, label)
+                for i in range(200)
+                for label in ("DECLINE" if i % 2 else "APPROVE",)
+            ],
+            NODE,
+        )
+        found = Curator().curate(said, NODE, playbook)
+        assert found.action in ("held", "duplicate")
+        assert playbook.get_bullet("b1").status == "candidate"
+    assert "protected" in str(playbook.history()[0]["reason"])
 
 
 def test_the_waiting_room_is_bounded_and_the_oldest_leave_it() -> None:
