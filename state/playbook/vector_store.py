@@ -12,16 +12,13 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, text_hash
 from acegraph.state.database.tables import bullets, embeddings, trial_answers
-from acegraph.state.database.writer import LedgerWriter, Statement
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.index import Vector
 
-_of_model = embeddings.c.model == sa.bindparam("model")
-_ONE_VECTOR: Final = Statement(
-    sa.select(embeddings.c.vector).where(_of_model, embeddings.c.text_hash == sa.bindparam("name"))
-)
 _VECTORS: Final = sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
-    _of_model, embeddings.c.text_hash.in_(sa.bindparam("names", expanding=True))
+    embeddings.c.model == sa.bindparam("model"),
+    embeddings.c.text_hash.in_(sa.bindparam("names", expanding=True)),
 )
 
 
@@ -34,10 +31,6 @@ class VectorStore:
     def read(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
         """The vectors of those texts that have one."""
         names = {text_hash(text): text for text in texts}
-        if len(names) == 1:  # a transaction: every decision asks
-            ((name, text),) = names.items()
-            stored = self._database.fetch(_ONE_VECTOR, model, name)
-            return {text: np.frombuffer(stored[0][0], dtype="<f4")} if stored else {}
         vectors: dict[str, Vector] = {}
         with self._database.reading() as connection:
             for some in chunks(list(names)):
