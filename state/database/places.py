@@ -75,6 +75,10 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
             os.replace(made, file)
         else:
             _link(made, file)
+        with suppress(OSError):  # some systems cannot open a folder
+            folder = os.open(file.parent, os.O_RDONLY)
+            os.fsync(folder)  # so that it keeps the name through a loss of power
+            os.close(folder)
     finally:
         for tail in ("", "-wal", "-shm", "-journal"):  # SQLite may have left those too
             made.with_name(made.name + tail).unlink(missing_ok=True)
