@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
-from acegraph.graph.metrics.intervals import Estimate, Share, of_mean
+from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_mean
 from acegraph.state.playbook.decision_index import (
     FRAUD,
     HONEST,
@@ -32,6 +32,15 @@ class Outcome:
     """What mistakes cost per 1,000 payments."""
     without: float
     """The same if everything had been approved."""
+
+    @property
+    def stopped_per_caught(self) -> Estimate:
+        """How many good customers are declined for each fraud that is caught."""
+        caught, stopped = self.caught.part, self.stopped.part
+        if not caught:
+            return NO_ESTIMATE
+        low, high = Share(caught, caught + stopped).interval
+        return Estimate(stopped / caught, (1 - high) / high, (1 - low) / low)
 
 
 def outcome(columns: DecisionColumns, costs: CostMatrix) -> Outcome:
