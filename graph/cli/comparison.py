@@ -10,7 +10,6 @@ import typer
 from acegraph.graph.cli.console import Model, ReportFile, announce_models, lasting
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
-    check_report,
     gathered_warnings,
     print_experiment,
     progress_bar,
@@ -107,6 +106,7 @@ def _compare_modes(
     report: Path | None,
 ) -> None:
     from acegraph.graph.experiments.baselines import check_baselines
+    from acegraph.graph.experiments.report.page import check_report
 
     with gathered_warnings() as notes:
         announce_models(context.agent_model)

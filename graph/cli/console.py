@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, get_args, get_origin
 
@@ -137,6 +138,12 @@ def announce_models(agent: str | None = None) -> None:
     elif os.environ.get("OPENAI_API_KEY"):
         how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
         typer.echo(f"{decides}{how}", err=True)
+
+
+def need(extra: str, *packages: str) -> None:
+    """Refuse a command whose packages are not installed."""
+    if not all(map(find_spec, packages)):
+        raise InvalidSettings(f"some packages are missing: pip install 'acegraph[{extra}]'")
 
 
 def parse_transaction(text: str) -> "str | dict[str, object]":

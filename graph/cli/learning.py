@@ -13,12 +13,12 @@ from acegraph.graph.cli.console import (
     announce_models,
     lasting,
     may_exist,
+    need,
     playbook_url,
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
     Shown,
-    check_report,
     facts_in_lines,
     gathered_warnings,
     print_experiment,
@@ -28,7 +28,6 @@ from acegraph.graph.cli.printing import (
     usage_in_words,
     warn,
 )
-from acegraph.graph.cli.scoring import need_tables
 from acegraph.state import AceContext, InvalidDataset, InvalidSettings
 from acegraph.state.task.policy import USUAL, Policy
 
@@ -86,26 +85,18 @@ def train(
     with gathered_warnings() as warnings:
         taken = _taken_in(file, columns, context, online=online)
         report, bullets = _learned(taken, context, limits, online=online)
-    nothing = "" if report.bullets_active else _why_nothing(report, taken.dataset.unlabelled)
-    facts = {**_facts(taken, report), "warnings": warnings}
+    facts = {**report.to_json(), **taken.rows(report), "warnings": warnings}
     tell(
         facts,
         *bullets,
         *facts_in_lines({name: facts[name] for name in _TOLD}),
         "" if report.held_out else _NOT_HELD_OUT,
-        *(*usage_in_words(), nothing),
+        *usage_in_words(),
+        "" if report.bullets_active else _why_nothing(report, taken.dataset.unlabelled),
         *(f"warning: {warning}" for warning in warnings),
     )
     if report.failed:
         raise typer.Exit(1)
-
-
-def _facts(taken: "_Taken", report: "TrainingReport") -> dict[str, object]:
-    """What was learned, and how many rows of the file were left out."""
-    labelled, unlabelled = taken.labelled, taken.dataset.unlabelled
-    counted = report.cases if taken.drawn else len(taken.items)
-    rows = {"rows": labelled + unlabelled, "unlabelled": unlabelled}
-    return {**report.to_json(), **rows, "too_young": labelled - counted}
 
 
 def _learned(
@@ -126,7 +117,8 @@ def _learned(
         had_sightings = bool(book.sighting_columns(context.node))
         report = taken.learned_by(pipeline, online=online)
         bullets = book.get_bullets_for_node(context.node)
-        if had_sightings and taken.derives and report.repeated < report.cases:
+        task = taken.dataset.task
+        if had_sightings and task and task.derived and report.repeated < report.cases:
             unseen = "its derived fields do not see the files that were learned from before"
             warn(f"{taken.file}: {unseen}")
         for why in (report.columns, report.change, _why_none_is_declined(book, context)):
@@ -147,13 +139,12 @@ class _Taken:
     drawn: "DrawnRows | None" = None
     """What was drawn of a large table."""
 
-    @property
-    def labelled(self) -> int:
-        return sum(self.drawn.counts.values()) if self.drawn else len(self.dataset.items)
-
-    @property
-    def derives(self) -> bool:
-        return bool(self.dataset.task and self.dataset.task.derived)
+    def rows(self, report: "TrainingReport") -> dict[str, int]:
+        """How many rows the file has, and how many of them were left out."""
+        labelled = sum(self.drawn.counts.values()) if self.drawn else len(self.dataset.items)
+        counted = report.cases if self.drawn else len(self.items)
+        rows = {"rows": labelled + self.dataset.unlabelled, "unlabelled": self.dataset.unlabelled}
+        return {**rows, "too_young": labelled - counted}
 
     def learned_by(self, pipeline: "TrainingPipeline", *, online: bool) -> "TrainingReport":
         if self.drawn:
@@ -198,7 +189,7 @@ def _large_table(
     if online or columns.layout.query is not None:
         why = "--online and texts want it"
     try:
-        need_tables()
+        need("tables", "pyarrow")
         from acegraph.graph.tables.labelled import LARGE, LabelledTable
 
         table = LabelledTable.open(file, columns.layout)
@@ -279,6 +270,7 @@ def demo(
 
 def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
     from acegraph.graph.experiments.experiment import run_demonstration
+    from acegraph.graph.experiments.report.page import check_report
     from acegraph.nodes.models.named import EMBEDDED_NAME
 
     # Whatever the environment names: a demonstration costs nothing.

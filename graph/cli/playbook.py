@@ -13,6 +13,7 @@ from acegraph.graph.cli.console import (
     alone,
     field_and_value,
     lasting,
+    need,
     shown,
     signed,
 )
@@ -232,9 +233,7 @@ def export(
 
 
 def _sql(book: "BulletPlaybook", dialect: str, ids: str | None) -> str:
-    from acegraph.graph.cli.scoring import need_tables
-
-    need_tables()
+    need("tables", "pyarrow")
     from acegraph.graph.tables.ruleset import TableRules
 
     return TableRules.of(book).to_sql(dialect, ids=ids)

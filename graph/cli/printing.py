@@ -93,14 +93,6 @@ def print_experiment(experiment: "Experiment", report: Path | None = None) -> No
     )
 
 
-def check_report(file: Path | None) -> None:
-    """Refuse, before any work is done, a report that cannot be written, if one is wanted."""
-    from acegraph.graph.experiments.report.page import check_report
-
-    if file:
-        check_report(file)
-
-
 def usage_in_words() -> list[str]:
     """What language models have cost so far, if any were asked."""
     from acegraph.nodes.models.named import prices

@@ -5,19 +5,9 @@ from typing import Annotated
 
 import typer
 
-from acegraph.graph.cli.console import Model, announce_models, lasting
+from acegraph.graph.cli.console import Model, announce_models, lasting, need
 from acegraph.graph.cli.printing import facts_in_lines, progress_bar, tell, usage_in_words, warn
 from acegraph.state import AceContext, InvalidSettings
-
-
-def need_tables() -> None:
-    """Refuse a command whose packages are not installed."""
-    try:
-        import pyarrow  # noqa: F401
-    except ModuleNotFoundError:
-        raise InvalidSettings(
-            "whole tables want more packages: pip install 'acegraph[tables]'"
-        ) from None
 
 
 def score(
@@ -38,7 +28,7 @@ def score(
         allow_missing: Decide without columns that bullets test; rows that depend on them stay
             undecided.
     """
-    need_tables()
+    need("tables", "pyarrow")
     from acegraph.graph.tables.score import score_files
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
@@ -86,7 +76,7 @@ def backtest(
     if table is None:
         _try_prose(what, max_calls, model)
         return
-    need_tables()
+    need("tables", "pyarrow")
     from acegraph.graph.cli.tables import backtest_table
     from acegraph.graph.tables.backtest import Labels, backtest_file, subjects_of
 

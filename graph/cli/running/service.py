@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import lasting, place_of, playbook_url, who
+from acegraph.graph.cli.console import lasting, need, place_of, playbook_url, who
 from acegraph.graph.cli.printing import say
 from acegraph.graph.cli.running.lines import answer_lines
 from acegraph.graph.operations.monitoring.logs import is_asked_for, start_logging
@@ -54,7 +54,7 @@ def serve(
         with lasting() as book:
             answer_lines(book, AceContext(learn=None if learn else False))
         return
-    _need("serve", "uvicorn", "starlette", "prometheus_client")
+    need("serve", "uvicorn", "starlette", "prometheus_client")
     from acegraph.graph.server.access import is_local
 
     url = place_of(playbook_url.get())
@@ -63,13 +63,6 @@ def serve(
     if workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
     _run(partial(_application, url, learn, without_users), host, port, workers)
-
-
-def _need(extra: str, *packages: str) -> None:
-    if not all(map(find_spec, packages)):
-        raise InvalidSettings(
-            f"acegraph {extra} needs some packages more: pip install 'acegraph[{extra}]'"
-        )
 
 
 def _run(make: "Callable[[], Starlette]", host: str, port: int, workers: int) -> None:
@@ -123,7 +116,7 @@ def desk(
         port: The port to listen on; 0: any that is free.
         browser: Open the address in a browser.
     """
-    _need("desk", *_DESK, "uvicorn", "starlette", "prometheus_client")
+    need("desk", *_DESK, "uvicorn", "starlette", "prometheus_client")
     import uvicorn
 
     from acegraph.graph.desk.app import create_desk

@@ -33,8 +33,10 @@ _BEST: Final = "best_attainable"
 """It is no learner: it knows the causes of generated labels."""
 
 
-def check_report(path: Path) -> None:
-    """Refuse, before any work is done, a report that cannot be made or written."""
+def check_report(path: Path | None) -> None:
+    """Refuse, before any work is done, a report that is wanted and cannot be made or written."""
+    if path is None:
+        return
     try:
         import jinja2  # noqa: F401
     except ImportError:

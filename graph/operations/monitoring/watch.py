@@ -78,22 +78,17 @@ def watch(
                 if one.has_moved
             ),
             *(alert for bullet in active if (alert := _bad(bullet, activity.records))),
-            *_slow(entries, most_waiting),
-            *_silent(activity, days),
+            *_halted(entries, most_waiting, activity, days),
         ],
     )
 
 
-def _slow(entries: list[Waiting], most: int) -> Iterator[Alert]:
-    """An alert for a queue that is too long."""
+def _halted(entries: list[Waiting], most: int, activity: Activity, days: float) -> Iterator[Alert]:
+    """Alerts for a queue that is too long, and for labels that have stopped coming."""
     if len(entries) > most:
         oldest = min(entry.since for entry in entries)[:16]
         text = f"{len(entries)} wait for a person, more than {most}; the oldest since {oldest}"
         yield Alert("queue", "review", text)
-
-
-def _silent(activity: Activity, days: float) -> Iterator[Alert]:
-    """An alert for labels that have stopped coming."""
     now, before = activity.labels, activity.labels_before
     if now * 10 <= before and before >= _FEWEST_LABELS and len(activity.live):
         yield Alert("labels", "labels", f"{now} labels in {days:g} days, {before} in those before")
