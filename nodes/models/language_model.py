@@ -73,6 +73,7 @@ class LanguageModel:
     ) -> None:
         """Without a `method`, the model's name suggests one, and plain JSON is used once the server
         has refused that. With `seconds`, which limit a question, the model's own client counts.
+        With a `secret` the prompts of a decision are the same in every process.
         """
         self.model = model
         self.name = str(getattr(model, "model_name", None) or type(model).__name__)
