@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from acegraph.graph.cli.console import need
 from acegraph.graph.cli.printing import progress_bar, warn
 from acegraph.nodes.text.understand import read_fields
-from acegraph.state import InvalidSettings, Transaction
+from acegraph.state import InvalidDataset, InvalidSettings, Transaction
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, FileLayout, Item
@@ -75,6 +76,20 @@ class Columns:
         first.
         """
         return _without_leaks(list(map(_reported, files, self.read(*files))))
+
+    def large_table(self, file: Path) -> "LabelledTable | None":
+        """The table of a file that has too many rows to take all of them in, or is Parquet."""
+        try:
+            need("tables", "pyarrow")
+            from acegraph.graph.tables.labelled import LARGE, LabelledTable
+
+            found = LabelledTable.open(file, self.layout)
+        except (InvalidDataset, InvalidSettings):
+            if file.suffix.lower() in (".parquet", ".pq"):
+                raise
+            return None
+        table = found.table
+        return found if table.form == "parquet" or table.about_rows >= LARGE else None
 
     def draw_to_learn(
         self, file: Path, table: "LabelledTable", known: "Mapping[int, Verdict]"

@@ -13,7 +13,6 @@ from acegraph.graph.cli.console import (
     announce_models,
     lasting,
     may_exist,
-    need,
     playbook_url,
 )
 from acegraph.graph.cli.files import Columns
@@ -28,7 +27,7 @@ from acegraph.graph.cli.printing import (
     usage_in_words,
     warn,
 )
-from acegraph.state import AceContext, InvalidDataset, InvalidSettings
+from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.task.policy import USUAL, Policy
 
 if TYPE_CHECKING:
@@ -188,22 +187,13 @@ def _large_table(
     why = TrainingPipeline(context=context).why_row_by_row(context)
     if online or columns.layout.query is not None:
         why = "--online and texts want it"
-    try:
-        need("tables", "pyarrow")
-        from acegraph.graph.tables.labelled import LARGE, LabelledTable
-
-        table = LabelledTable.open(file, columns.layout)
-    except (InvalidDataset, InvalidSettings):
-        if file.suffix.lower() in (".parquet", ".pq"):
-            raise
+    table = columns.large_table(file)
+    if table is None:
         return None
-    rows, is_parquet = table.table.about_rows, table.table.form == "parquet"
-    if why and is_parquet:
+    if why and table.table.form == "parquet":
         raise InvalidSettings(f"of Parquet only some rows are taken in, and {why}")
-    if rows < LARGE and not is_parquet:
-        return None
     how = f"all taken in, slowly: {why}" if why else "drawn from, equally by label"
-    typer.echo(f"about {rows:,} rows are {how}", err=True)
+    typer.echo(f"about {table.table.about_rows:,} rows are {how}", err=True)
     return None if why else table
 
 

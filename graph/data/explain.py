@@ -1,5 +1,6 @@
 """What becomes of a transaction or of the columns of a file, for `acegraph read` to print."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -13,6 +14,7 @@ from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.verdict import Verdict
 
 _LOOKED_AT: Final = 20_000
 _SHOWN: Final = 4
@@ -71,7 +73,8 @@ class FileReport(Readings):
     fraud: int
     unlabelled: int
     labels: dict[str, dict[str, str | int]]
-    """By label as the file writes it, what it was `taken_for` and how many `rows` have it."""
+    """By label as the file writes it, what it was `taken_for`, and how many of the `rows` that were
+    taken in have it."""
     time: str | None
     """The column that says when a case happened, where one is known."""
     looked_at: int
@@ -80,8 +83,13 @@ class FileReport(Readings):
     """What to look at: suspected leaks, and readings that nothing in the file settles."""
 
 
-def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
-    """What a file holds, column by column; `leaks` are the suspected fields with their reasons."""
+def explain_dataset(
+    dataset: Dataset, leaks: Mapping[str, str], counts: Mapping[Verdict, int] | None = None
+) -> FileReport:
+    """What a file holds, column by column; `leaks` are the suspected fields with their reasons,
+    `counts` the rows of a table that the data set was drawn from.
+    """
+    counts = counts or Counter(item["answer"] for item in dataset.items)
     table = _table(dataset)
     testable = set(learnable_fields(table))
     read, ignored = [], [f"{name} (looks like a leak: {why})" for name, why in leaks.items()]
@@ -105,8 +113,8 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
     return FileReport(
         read,
         ignored,
-        rows=len(dataset.items) + dataset.unlabelled,
-        fraud=sum(item["answer"] == DECLINE for item in dataset.items),
+        rows=sum(counts.values()) + dataset.unlabelled,
+        fraud=counts.get(DECLINE, 0),
         unlabelled=dataset.unlabelled,
         labels={
             label: {"taken_for": verdict, "rows": rows}

@@ -15,7 +15,7 @@ from acegraph.graph.cli.console import (
     playbook_url,
 )
 from acegraph.graph.cli.files import Columns
-from acegraph.graph.cli.printing import facts_in_lines, print_json, say, tell
+from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell
 from acegraph.state import AceContext, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 
@@ -83,8 +83,13 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
     from acegraph.graph.data.leakage import find_leaks
 
     if _names_a_file(given):
-        (dataset,) = columns.read(Path(given))
-        readings: Readings = explain_dataset(dataset, find_leaks(dataset))
+        file = Path(given)
+        large = columns.large_table(file) if columns.layout.query is None else None
+        with progress_bar() as progress:
+            drawn = large.draw(progress(None)) if large else None
+        dataset = drawn.dataset if drawn else columns.read(file)[0]
+        counts = drawn.counts if drawn else {}
+        readings: Readings = explain_dataset(dataset, find_leaks(dataset), counts)
         if out is not None:
             _write_task(dataset, out)
     else:

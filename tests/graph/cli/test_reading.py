@@ -123,3 +123,16 @@ def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() 
     assert compared["test_cases"] == 16
     write(20, "paid_at,card_number,amount,is_fraud", line.replace("-03-", "-04-"))
     assert unseen in run("train", "f.csv", *columns).output
+
+
+@pytest.mark.slow
+def test_of_a_large_file_some_rows_are_looked_at_and_all_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "large.csv"
+    rows = (f"{i},{i % 997}.5,{int(i % 100 == 0)}\n" for i in range(60_000))
+    file.write_text("id,amount,is_fraud\n" + "".join(rows))
+    found = CliRunner().invoke(app, ["read", str(file), "--label", "is_fraud", "--json"])
+    said = json.loads(found.stdout)
+    assert (said["rows"], said["fraud"], said["unlabelled"]) == (60_000, 600, 0)
+    assert said["looked_at"] < 20_000
+    assert said["labels"]["1"]["rows"] == 600
+    assert [one["field"] for one in said["read"]] == ["amount"]
