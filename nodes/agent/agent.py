@@ -5,6 +5,8 @@ The agent sees the transaction and the bullets passed to it, never the playbook 
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import filterfalse
+from operator import attrgetter
 from typing import TYPE_CHECKING, Union
 
 from acegraph.nodes.agent.node import Agent, Decision, Question, what_hides
@@ -106,8 +108,8 @@ def _embedded(asked: Question) -> Decision:
         ruling = ruleset.weigh(fields)  # the reasons tell what the fields say as they stand
     elif ruling.decision == APPROVE:
         undecided = what_hides(asked)
-    prose = [bullet for bullet in asked.shown if bullet.condition is None]
+    prose = [*filterfalse(attrgetter("condition"), asked.shown)]
     reasons = ruleset.explain(fields, ruling, len(prose))
-    used = tuple([bullet.id for bullet in ruling.fired])
+    used = tuple(map(attrgetter("id"), ruling.fired))
     verdict = parse_verdict(ruling.decision)
     return Decision(verdict, ruling.risk, tuple(reasons), used, undecided=undecided)

@@ -14,8 +14,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
 from acegraph.nodes.rules.points import points_of
-from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.nodes.rules.words import could_not_be_tested, not_understood
+from acegraph.nodes.rules.ruleset import Ruleset, could_not_be_tested, not_understood
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
 from acegraph.state.run.schema import CaseData, RunSettings, Update

@@ -142,13 +142,13 @@ class JudgeNode:
 
     def _record(self, judged: Sequence[_Judged]) -> list[Recorded | PlaybookError]:
         """Record decisions and labels; what is learned later is queued in the same write."""
-        given = []
+        given, is_any_later = [], False
         for one in judged:
             answer = one.judgement.correct_answer
             label = Label(answer, one.judgement.source) if answer else None
             given.append((record_of(one.state), label))
-        later = [one.state["settings"].get("learn_later") for one in judged]
-        if not any(later):
+            is_any_later |= one.state["settings"].get("learn_later", False)
+        if not is_any_later:
             return self.playbook.record_many(given)
         with self.playbook.writing():
             results = self.playbook.record_many(given)

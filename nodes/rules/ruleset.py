@@ -14,6 +14,7 @@ import math
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -25,20 +26,13 @@ from acegraph.nodes.rules.points import (
 )
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.rules.ways import ways_of
-from acegraph.nodes.rules.words import (
-    NOTHING_READ,
-    PROSE_UNREAD,
-    bullet_reason,
-    could_not_be_tested,
-    not_understood,
-)
 from acegraph.state import APPROVE, DECLINE, Bullet
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule, Task
 from acegraph.state.values.bullet import of_source
 from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import Comparison
+from acegraph.state.values.condition import MENTIONS, Comparison
 from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import UNDECIDED, Verdict
@@ -54,6 +48,10 @@ Undecided = Literal["hold", "expect"]
 TestKey = tuple[str, str, bool, Scalar]
 WHOLE: Final = "case"
 """The name under which a transaction is in doubt as a whole."""
+NOTHING_READ: Final = "nothing could be read from this sentence: the score is that of any case"
+PROSE_UNREAD: Final = "{} bullet(s) in prose not used: only a language model can read them"
+_NAMED: Final = 8
+"""So many doubts and rules are named in a reason."""
 NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
 
@@ -70,7 +68,7 @@ class Scored:
     @cached_property
     def fields(self) -> frozenset[str]:
         """The fields that it tests."""
-        return frozenset([test.field for test in self.tests])
+        return frozenset(map(attrgetter("field"), self.tests))
 
     def holds(self, fields: Mapping[str, Scalar], doubted: Container[str] = ()) -> bool:
         """Whether all tests hold, apart from those of fields in doubt."""
@@ -145,7 +143,7 @@ class Ruleset:
             active = playbook.get_bullets_for_node(node)
         bullets = of_source(active, source)
         scale = scale_for(bullets, cases, settings)
-        rules = tuple([b for b in bullets if b.condition]) if settings["n_bullets"] else ()
+        rules = tuple(filter(attrgetter("condition"), bullets)) if settings["n_bullets"] else ()
         ruleset = cls(rules, task, scale, playbook.clock.version)
         return ruleset.expecting(cases) if settings.get("undecided") == "expect" else ruleset
 
@@ -161,7 +159,7 @@ class Ruleset:
     @cached_property
     def start(self) -> int:
         """The points of every case."""
-        return sum([rule.points for rule in self.task.prior if rule.test is None])
+        return sum(map(attrgetter("points"), filterfalse(attrgetter("test"), self.task.prior)))
 
     @cached_property
     def prior_scored(self) -> tuple[Scored, ...]:
@@ -343,3 +341,35 @@ class Ruleset:
         if self.task.answers != CARD_PAYMENTS.answers:
             reasons = [self.task.shown(one) for one in reasons]
         return [*reasons, NO_LANGUAGE_MODEL]
+
+
+def not_understood(doubts: Mapping[str, str]) -> str:
+    """The doubts in words, those with the same reason together.
+
+    >>> not_understood({"vpn": "is no flag", "amount": "missing", "hour": "missing"})
+    'not understood: amount, hour missing; vpn is no flag'
+    """
+    named = [name for name in sorted(doubts) if name.rpartition(".")[0] not in doubts]
+    alike: dict[str, list[str]] = {}
+    for name in named[:_NAMED]:
+        alike.setdefault(doubts[name], []).append(name)
+    whole = "; ".join(f"{', '.join(fields)} {why}" for why, fields in alike.items())
+    if len(named) > _NAMED:
+        whole += f"; and {len(named) - _NAMED} more"
+    return f"not understood: {whole}"
+
+
+def could_not_be_tested(rules: Iterable[Bullet]) -> str:
+    """Which rules a doubt keeps from being tested; empty if there are none."""
+    names = ", ".join(bullet.id for bullet in list(rules)[:_NAMED])
+    return f" (could not be tested: {names})" if names else ""
+
+
+def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
+    """A rule that holds, with the values that it tested and its weight."""
+    assert bullet.condition is not None
+    # What a text mentions stands in the rule; the whole text may say anything.
+    names = dict.fromkeys([c.field for c in bullet.condition.comparisons if c.op != MENTIONS])
+    values = ", ".join([f"{name}={fields.get(name)}" for name in names])
+    name, weight = f"{bullet.id}: " if bullet.id else "", f"{weight_of(bullet):+.2f}"
+    return f"{name}{bullet.content} [{f'{values}; {weight}' if values else weight}]"

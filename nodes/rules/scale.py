@@ -19,6 +19,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -154,7 +155,7 @@ class _Found(NamedTuple):
         In steps, so that it is not computed with every case; the same cases give the same scale.
         """
         size = stepped(len(table), digits=7)
-        key = (size, tuple([(b.id, b.weight) for b in bullets]))
+        key = (size, tuple(map(attrgetter("id", "weight"), bullets)))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
             return cls(*cached[1:])

@@ -6,6 +6,7 @@ in the same database transaction. Nothing here knows how bullets are cached or s
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, now, to_text
@@ -61,7 +62,8 @@ def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel], at: str)
         del new[case_id]
     rows: list[NewRow] = []
     written: dict[int, str] = {}  # decisions of one batch share their settings
-    for record, label in (given[number] for number in sorted(new.values())):
+    for number in sorted(new.values()):
+        record, label = given[number]
         key = id(record.settings)
         if key not in written:
             written[key] = to_text(dict(record.settings))
@@ -72,7 +74,7 @@ def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel], at: str)
             rows.append((tables.outcomes, outcome_row(record.id, 1, label, at)))
     writer.add_all(rows)
     seen = [given[number][0] for number in new.values() if given[number][0].sighting]
-    for node in {record.node for record in seen}:
+    for node in set(map(attrgetter("node"), seen)):
         store_sightings(writer, node, [record for record in seen if record.node == node])
     return new
 
@@ -133,10 +135,10 @@ def _first_deltas(record: DecisionRecord, label: Label | None) -> CounterDeltas:
     """What a new decision adds to the counters, with the label that is known of it."""
     if not record.counted:
         return {}
-    selected = {shown.bullet_number: (0, 0, 1) for shown in record.shown if shown.selected}
-    argued_for = {
-        shown.bullet_number: shown.verdict or record.decision
-        for shown in record.shown
-        if shown.credited
-    }
+    selected, argued_for = dict[int, tuple[int, int, int]](), dict[int, str]()
+    for shown in record.shown:
+        if shown.selected:
+            selected[shown.bullet_number] = (0, 0, 1)
+        if shown.credited:
+            argued_for[shown.bullet_number] = shown.verdict or record.decision
     return add_deltas(selected, credit(argued_for, label))

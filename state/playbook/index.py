@@ -8,6 +8,7 @@ comes out of order, or with another text under a known number (a write that was 
 
 from collections.abc import Iterable, Mapping
 from copy import copy
+from operator import methodcaller
 from typing import Final
 
 import numpy as np
@@ -86,7 +87,8 @@ class RuleTable:
 
     def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
         """What the conditions of the first `rows` rows say of a transaction."""
-        said = np.array([HOLDS, *(_SAID[test.holds(fields)] for test in self._tests[:])], np.int8)
+        held = map(methodcaller("holds", fields), self._tests[:])
+        said = np.array([HOLDS, *map(_SAID.__getitem__, held)], np.int8)
         answers = np.where(self.is_rule[:rows], said[self._asked[0, :rows]], CANNOT_SAY)
         for asked in self._asked[1:, :rows]:
             if not asked.any():  # no condition has so many comparisons

@@ -79,12 +79,14 @@ class BulletPlaybook(Declarations):
 
         An error takes the place of a decision that is refused; it does not stop the others.
         """
-        if any(record.settings.get("redact") for record, _ in given):
-            given = [(as_stored(record), label) for record, label in given]
-        numbers = [shown.bullet_number for record, _ in given for shown in record.shown]
-        if not self._bullets.keys() >= set(numbers):
-            self.get_bullets(f"b{number}" for number in numbers)  # raises UnknownBullet
-        return self._record_many(given) if given else []
+        stored: list[DecisionAndLabel] = []
+        for record, label in given:
+            for shown in record.shown:
+                if shown.bullet_number not in self._bullets:
+                    self.get_bullet(f"b{shown.bullet_number}")  # raises UnknownBullet
+            hides = record.settings.get("redact")
+            stored.append((as_stored(record) if hides else record, label))
+        return self._record_many(stored) if stored else []
 
     @retried
     def _record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:

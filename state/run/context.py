@@ -163,7 +163,8 @@ def overlooked_settings(given: object, configurable: Mapping[str, object]) -> li
     used = AceContext.of(given, _DEFAULTS).model_fields_set
     held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
     is_ours = isinstance(given, AceContext) or "ace" in held
-    lost = {*configurable, *(() if is_ours else held)} - used
+    if not (lost := {*configurable, *(() if is_ours else held)} - used):
+        return []
     names = [name for name in AceContext.model_fields if name in lost]
     told = f"{', '.join(names)} not used; give them in the context, in a host's under 'ace'"
     return [told] if names else []

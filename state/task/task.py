@@ -166,7 +166,10 @@ class Task:
 
     def of_role(self, role: str) -> Field | None:
         """The field of a role that at most one field has."""
-        return next((one for one in self.fields if one.role == role), None)
+        for one in self.fields:
+            if one.role == role:
+                return one
+        return None
 
     @cached_property
     def sighting_columns(self) -> dict[str, str]:

@@ -35,7 +35,7 @@ def newest_set(bullets: Iterable["Bullet"]) -> list["Bullet"]:
 
 def of_source(bullets: Iterable["Bullet"], source: Source | None) -> list["Bullet"]:
     """Those that act in a run with this source; None: all."""
-    return [b for b in bullets if source in (None, b.source)]
+    return [*bullets] if source is None else [b for b in bullets if b.source == source]
 
 
 def number_of(bullet_id: str) -> int:

@@ -177,9 +177,7 @@ def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int
 
 def credit(argued_for: Mapping[int, str], label: Label | None, sign: int = 1) -> CounterDeltas:
     """Helpful for a bullet that argued for the label, harmful for one that did not."""
-    if label is None:
-        return {}
-    return {
-        bullet: (sign, 0, 0) if verdict == label.value else (0, sign, 0)
-        for bullet, verdict in argued_for.items()
-    }
+    deltas: dict[int, tuple[int, int, int]] = {}
+    for bullet, verdict in argued_for.items() if label else ():
+        deltas[bullet] = (sign, 0, 0) if label and verdict == label.value else (0, sign, 0)
+    return deltas

@@ -91,7 +91,9 @@ class Transaction:
 
         Derived fields are left out: the same payment has others where more of its past is known.
         """
-        fields = {name: value for name, value in self.fields.items() if not is_derived(name)}
+        fields = self.fields
+        if any(map(is_derived, fields)):
+            fields = {name: value for name, value in fields.items() if not is_derived(name)}
         body = json.dumps([self.text if not self.fields else "", fields], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
 
