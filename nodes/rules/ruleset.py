@@ -326,9 +326,12 @@ class Ruleset:
         `prose` is the number of bullets that were shown and that only a reader could use.
         """
         fired = sorted(ruling.fired, key=weight_of, reverse=ruling.decision == DECLINE)
-        reasons = [bullet_reason(bullet, fields) for bullet in fired]
-        tests = [self.prior_scored[i].tests[0].render() for i in ruling.prior]
-        points = self.start + sum([self.prior_scored[i].points for i in ruling.prior])
+        reasons, tests, points = list[str](), list[str](), self.start
+        for bullet in fired:
+            reasons.append(bullet_reason(bullet, fields))
+        for place in ruling.prior:
+            tests.append(self.prior_scored[place].tests[0].render())
+            points += self.prior_scored[place].points
         words = ", ".join(tests) or "no risk signal"
         if self.task.prior:
             reasons.append(f"scorecard {points / UNIT:+.1f}: {words}")
@@ -368,8 +371,10 @@ def could_not_be_tested(rules: Iterable[Bullet]) -> str:
 def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
     """A rule that holds, with the values that it tested and its weight."""
     assert bullet.condition is not None
-    # What a text mentions stands in the rule; the whole text may say anything.
-    names = dict.fromkeys([c.field for c in bullet.condition.comparisons if c.op != MENTIONS])
-    values = ", ".join([f"{name}={fields.get(name)}" for name in names])
+    said: dict[str, str] = {}
+    for test in bullet.condition.comparisons:
+        if test.op != MENTIONS:  # what it mentions stands in the rule; the text may say anything
+            said[test.field] = f"{test.field}={fields.get(test.field)}"
+    values = ", ".join(said.values())
     name, weight = f"{bullet.id}: " if bullet.id else "", f"{weight_of(bullet):+.2f}"
     return f"{name}{bullet.content} [{f'{values}; {weight}' if values else weight}]"

@@ -1,7 +1,8 @@
 """The five stages for one transaction, over arrays: bullets in, order out.
 
-No I/O, no clock, no logger. Chance comes from the seed and the decision's id. Products of stored
-vectors, which are in single precision, are computed in double precision, so that ties are ties.
+No I/O, no clock, no logger. Chance comes from the seed and the decision's id. Products are computed
+in single precision with a bound on the error; what is too close to call is computed again in double
+precision, so that the result is exact.
 """
 
 import hashlib
@@ -27,6 +28,14 @@ _DIGITS_SHOWN: Final = 6
 _COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 """The parts of a bullet's score, as they are recorded."""
 _ROWS_AT_ONCE: Final = 1024
+_SPARSE_BELOW: Final = 0.25
+"""Below this share of the rows it is cheaper to fetch them than to multiply with all."""
+_ERROR: Final = 2 * 2.0**-24
+"""The largest error of single precision in a cosine of unit vectors of n - 2 numbers, divided by n,
+in any order of summing. The textbook bound n u (Higham 2002, section 3.1) counts twice: once for
+the product, once because the length of a stored unit vector is itself rounded."""
+_FIRST_READ: Final = 64
+"""The totals of so many that could be best tell which others still could be."""
 RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 
@@ -144,29 +153,31 @@ def choose(
     pool: Pool, vector: Vector, matrix: Vector, settings: StageSettings, decision_id: str
 ) -> Selection:
     """Stages 3 to 5: `vector` is that of the transaction, `matrix` has a row per bullet."""
-    threshold, weights = settings.threshold, settings.weights
+    threshold, weights, n = settings.threshold, settings.weights, settings.n_bullets
     # A rule that fails is out, whatever its cosine.
     rows = np.flatnonzero(pool.is_good & (pool.answers != FAILS))
-    products = cosines(matrix, rows, vector)
-    holds = pool.answers[rows] == HOLDS
-    is_relevant = holds | (products >= threshold)
+    products, holds = near(matrix, rows, vector), pool.answers[rows] == HOLDS
+    is_relevant = holds | pass_semantic(products, rows, matrix, vector, threshold)
     rows, products, holds = rows[is_relevant], products[is_relevant], holds[is_relevant]
     if not len(rows):
         return pool.selection()
-    rng = decision_rng(settings.seed, decision_id)
-    quality, semantic = pool.rates[rows], np.where(holds, np.maximum(products, threshold), products)
+    rng, quality = decision_rng(settings.seed, decision_id), pool.rates[rows]
     thompson = rng.beta(pool.helpful[rows] + 1, pool.harmful[rows] + 1)
-    combined = weights["quality"] * quality + weights["semantic"] * semantic
-    combined += weights["thompson"] * thompson
-    picks, bonuses = pick_diverse(
-        combined, matrix, rows, settings.n_bullets, settings.diversity_weight
-    )
-    parts = np.array([quality, semantic, thompson, combined])[:, picks]
-    values = np.vstack([parts, bonuses, parts[-1] + bonuses]).round(_DIGITS_SHOWN)
-    bullets = pool.view.bullets(rows[picks])
+    fixed = weights["quality"] * quality + weights["thompson"] * thompson
+    floors = np.where(holds, threshold, -np.inf)
+    candidates = Candidates(matrix, rows, vector, products, floors, fixed, weights["semantic"])
+    picks = np.array(pick_diverse(candidates, n, settings.diversity_weight))
+    bullets, (semantic, alike) = pool.view.bullets(rows[picks]), candidates.exactly(picks, picks)
+    combined = fixed[picks] + weights["semantic"] * semantic
+    places = np.arange(len(picks))
+    before = np.tril(alike, -1).sum(axis=1) / np.maximum(places, 1)
+    bonuses = np.where(places, settings.diversity_weight * (1 - before), 0.0)
+    parts = (quality[picks], semantic, thompson[picks], combined, bonuses, combined + bonuses)
     scores = {
         bullet.id: dict(zip(_COMPONENTS, row, strict=True))
-        for bullet, row in zip(bullets, values.T.tolist(), strict=True)
+        for bullet, row in zip(
+            bullets, np.array(parts).round(_DIGITS_SHOWN).T.tolist(), strict=True
+        )
     }
     return pool.selection(bullets, scores, len(rows))
 
@@ -177,34 +188,98 @@ def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
 
-def cosines(matrix: Floats, rows: Rows, vector: Floats) -> Floats:
-    """The cosines of some rows with a unit vector, in double precision."""
-    products = np.empty(len(rows))
+def near(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
+    """The cosines of some rows with a unit vector, or with columns of them, in single precision."""
+    if len(rows) < _SPARSE_BELOW * len(matrix):
+        return np.asarray(matrix[rows] @ vectors)
+    return np.asarray((matrix @ vectors)[rows])
+
+
+def cosines(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
+    """The cosines of some rows with one unit vector or several, in double precision."""
+    wide = vectors.astype(np.float64).T
+    products = np.empty((len(rows), *wide.shape[1:]))
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        products[part] = matrix[rows[part]].astype(np.float64) @ vector.astype(np.float64)
+        products[part] = matrix[rows[part]].astype(np.float64) @ wide
     return products.round(_DIGITS)
 
 
-def pick_diverse(
-    scores: Floats, matrix: Floats, rows: Rows, n: int, weight: float
-) -> tuple[list[int], Floats]:
+def pass_semantic(
+    products: Floats, rows: Rows, matrix: Floats, query: Floats, threshold: float
+) -> Bools:
+    """Stage 3 for bullets whose rule does not decide: a cosine at or above the threshold."""
+    error: float = _ERROR * (matrix.shape[1] + 2)
+    passed = products >= threshold - error
+    close = np.flatnonzero(passed & (products <= threshold + error))
+    if len(close):
+        passed[close] = cosines(matrix, rows[close], query) >= threshold
+    return passed
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The bullets that reached stage 4, in the order of their ids."""
+
+    matrix: Floats
+    """Unit vectors in single precision, of these bullets and of others."""
+    rows: Rows
+    """The rows of the matrix that belong to these bullets."""
+    query: Floats
+    """The unit vector of the transaction."""
+    products: Floats
+    """Their cosines with the query, in single precision."""
+    floors: Floats
+    """The least semantic score of each bullet: the threshold where its rule holds."""
+    fixed: Floats
+    """The other part of each score: weighted quality and Thompson draw."""
+    semantic_weight: float
+
+    def exactly(self, which: Rows, others: Rows) -> tuple[Floats, Floats]:
+        """The semantic scores of some, and their cosines to others, in double precision."""
+        towards = np.vstack([self.query, self.matrix[self.rows[others]]])
+        products = cosines(self.matrix, self.rows[which], towards)
+        return np.maximum(products[:, 0], self.floors[which]), products[:, 1:]
+
+    def totals(self, which: Rows, picked: Rows, scores: Floats, weight: float) -> Floats:
+        """The scores of some with their bonuses, in single precision."""
+        towards = self.matrix[self.rows[picked]].T
+        alike = near(self.matrix, self.rows[which], towards).mean(axis=1)
+        return np.asarray(scores[which] + weight * (1 - alike))
+
+
+def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
     """Stage 5, greedy: each pick maximises score + weight * (1 - mean cosine to the picks so far).
 
-    Picks come best first, with the bonus of each; equal totals go to the earlier candidate.
+    That is exact: what rounding leaves open is computed again in double precision. Picks come best
+    first; equal totals go to the earlier candidate.
     """
-    # No bonus is above twice the weight: what is farther behind the n-th best is never picked.
-    nth = np.partition(scores, -n)[-n] if len(scores) > n else -np.inf
-    left = np.flatnonzero(scores >= nth - 2 * weight - 10.0**-_DIGITS)
-    open_scores, similarity, bonus = scores[left], np.zeros(len(left)), np.zeros(len(left))
-    picks: list[int] = []
-    bonuses: list[float] = []
-    while len(picks) < min(n, len(left)):
-        if picks:
-            similarity += cosines(matrix, rows[left], matrix[rows[picks[-1]]])
-            bonus = weight * (1 - similarity / len(picks))
-        best = int(np.argmax((open_scores + bonus).round(_DIGITS)))
-        picks.append(int(left[best]))
-        bonuses.append(float(bonus[best]))
-        open_scores[best] = -np.inf
-    return picks, np.array(bonuses)
+    error: float = _ERROR * (c.matrix.shape[1] + 2)
+    slack = 2 * ((abs(c.semantic_weight) + weight) * error + 10.0**-_DIGITS)
+    scores = c.fixed + c.semantic_weight * np.maximum(c.products, c.floors)
+    totals: Floats = scores
+    sines = np.sqrt(np.maximum(1 - np.maximum(np.abs(c.products) - error, 0) ** 2, 0))
+    least, picked, left = np.zeros(len(scores)), np.zeros(0, np.intp), np.arange(len(scores))
+    while len(picked) < min(n, len(scores)):
+        if len(picked):
+            # The angle between two vectors is at most the sum of their angles to the query. So a
+            # bonus is bounded, and most vectors need not be read again for each pick.
+            last = picked[-1]
+            least += c.products * c.products[last] - sines * sines[last] - 3 * error
+            most = scores + weight * (1 - least / len(picked))
+            first = np.argpartition(-most, min(_FIRST_READ, len(most) - 1))[:_FIRST_READ]
+            left = np.flatnonzero(most >= c.totals(first, picked, scores, weight).max() - slack)
+            totals = c.totals(left, picked, scores, weight)
+        close = left[totals >= totals.max() - slack]
+        best = close[_exactly_best(c, close, picked, weight) if len(close) > 1 else 0]
+        picked, scores[best] = np.append(picked, best), -np.inf
+    return [int(row) for row in picked]
+
+
+def _exactly_best(c: Candidates, close: Rows, picked: Rows, weight: float) -> int:
+    """The place of the best total in double precision, where rounding leaves it open."""
+    semantic, alike = c.exactly(close, picked)
+    exact = c.fixed[close] + c.semantic_weight * semantic
+    if len(picked):
+        exact += weight * (1 - alike.mean(axis=1))
+    return int(np.argmax(exact.round(_DIGITS)))

@@ -171,7 +171,7 @@ class Condition:
 
     def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
         """Whether all comparisons hold; None if the fields do not tell."""
-        answers = [c.holds(fields) for c in self.comparisons]
+        answers = [*map(operator.methodcaller("holds", fields), self.comparisons)]
         if False in answers:
             return False
         return None if None in answers else True
@@ -223,6 +223,10 @@ class Condition:
             value = None if word is None else _read_value(word)
             comparisons.append(Comparison(name, _ALIASES.get(op, op), value))
             at = test.end()
+            if len(comparisons) > MAX_COMPARISONS:
+                raise InvalidCondition(
+                    f"a condition has 1 to {MAX_COMPARISONS} comparisons, not more"
+                )
         return cls(tuple(comparisons), parse_verdict(opening[1]))
 
     def to_json(self) -> ConditionData:

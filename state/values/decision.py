@@ -172,7 +172,9 @@ def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int
     for number, (helpful, harmful, selected) in right.items():
         before = total.get(number, (0, 0, 0))
         total[number] = (before[0] + helpful, before[1] + harmful, before[2] + selected)
-    return {number: deltas for number, deltas in total.items() if any(deltas)}
+        if not any(total[number]):
+            del total[number]
+    return total
 
 
 def credit(argued_for: Mapping[int, str], label: Label | None, sign: int = 1) -> CounterDeltas:

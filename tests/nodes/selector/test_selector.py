@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.stages import pass_quality, pick_diverse
+from acegraph.nodes.selector.stages import Candidates, pass_quality, pick_diverse
 from acegraph.state import BulletPlaybook, InvalidSettings
 
 NODE = "fraud_detection"
@@ -31,8 +31,10 @@ PLACES = [
 
 def picks(scores: np.ndarray, vectors: np.ndarray, n: int, weight: float) -> list[int]:
     """Stage 5 for given scores."""
-    rows = np.asarray(vectors, np.float32)
-    return pick_diverse(scores, rows, np.arange(len(scores)), n, weight)[0]
+    rows, everybody = np.asarray(vectors, np.float32), np.arange(len(scores))
+    nothing, query = np.zeros(len(scores)), np.zeros(rows.shape[1], np.float32)
+    candidates = Candidates(rows, everybody, query, nothing, nothing, scores, 0.0)
+    return pick_diverse(candidates, n, weight)
 
 
 def irrelevant(n: int) -> list[str]:

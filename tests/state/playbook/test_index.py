@@ -1,14 +1,11 @@
 """The arrays behind selection: always what the bullets say, whoever changed them."""
 
-import math
-from operator import mul
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acegraph.nodes.selector.stages import cosines, pick_diverse
+from acegraph.nodes.selector.stages import Candidates, cosines, pass_semantic, pick_diverse
 from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import (
     CANNOT_SAY,
@@ -136,18 +133,17 @@ def test_a_bullet_out_of_order_is_not_taken_in_place() -> None:
     assert not view.put(Bullet("b2", "another text", NODE))
 
 
-def test_products_are_in_double_precision() -> None:
+def test_what_rounding_leaves_open_is_settled_in_double_precision() -> None:
     rng = np.random.default_rng(1)
     matrix = unit(rng.standard_normal((200, 1536)).astype(np.float32))
     query = unit(rng.standard_normal(1536).astype(np.float32))
-    rows, exact = (
-        np.arange(200),
-        [math.fsum(map(mul, row, query.tolist())) for row in matrix.tolist()],
-    )
-    products = cosines(matrix, rows, query)
-    assert products == pytest.approx(exact, abs=1e-9)
+    rows, products = np.arange(200), matrix @ query
+    exact = cosines(matrix, rows, query)
     order = rng.permutation(200)
-    picks, _ = pick_diverse(
-        0.4 * products - 0.4 * np.array(exact) - 4e-9 * order, matrix, rows, 5, 0.0
+    candidates = Candidates(
+        matrix, rows, query, products, np.full(200, -np.inf), 1 - 0.4 * exact - 4e-9 * order, 0.4
     )
-    assert picks == np.argsort(order)[:5].tolist()
+    assert pick_diverse(candidates, 5, 0.0) == np.argsort(order)[:5].tolist()
+    for row in rows:
+        assert pass_semantic(products, rows, matrix, query, float(exact[row]))[row]
+        assert not pass_semantic(products, rows, matrix, query, float(exact[row]) + 2e-9)[row]
