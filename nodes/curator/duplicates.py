@@ -13,6 +13,7 @@ from acegraph.state import Bullet, Condition
 from acegraph.state.playbook.index import View
 
 _ROUNDING: Final = 1e-9
+_AUTOJUNK: Final = 200
 
 
 @dataclass(frozen=True)
@@ -37,11 +38,36 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
 
     scorer, least = Indel.normalized_similarity, max(threshold - _ROUNDING, 0)
     near = process.extract(candidate, texts, scorer=scorer, score_cutoff=least, limit=None)
-    return sorted(
-        place
-        for text, _, place in near
-        if SequenceMatcher(None, candidate, text).ratio() > threshold
-    )
+    return sorted(place for text, _, place in near if _ratio(candidate, text) > threshold)
+
+
+def _ratio(candidate: str, existing: str) -> float:
+    """`SequenceMatcher(None, candidate, existing).ratio()`.
+
+    From 200 characters on it ignores frequent characters; below that its blocks are simple.
+
+    >>> _ratio("abcd", "bcde")
+    0.75
+    """
+    if len(existing) >= _AUTOJUNK or not existing or not candidate:
+        return SequenceMatcher(None, candidate, existing).ratio()
+    return 2.0 * _matched(candidate, existing) / (len(candidate) + len(existing))
+
+
+def _matched(a: str, b: str) -> int:
+    """The number of characters in matching blocks: the longest, and those to its left and right.
+
+    Of equally long blocks the earliest in `a` counts, then the earliest in `b`.
+    """
+    start = length = 0
+    for i in range(len(a)):
+        while i + length < len(a) and a[i : i + length + 1] in b:
+            start, length = i, length + 1
+    if not length:
+        return 0
+    at = b.find(a[start : start + length])
+    left = _matched(a[:start], b[:at])
+    return length + left + _matched(a[start + length :], b[at + length :])
 
 
 def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:

@@ -35,7 +35,7 @@ _ERROR: Final = 2 * 2.0**-24
 in any order of summing. The textbook bound n u (Higham 2002, section 3.1) counts twice: once for
 the product, once because the length of a stored unit vector is itself rounded."""
 _FIRST_READ: Final = 64
-"""The totals of so many that could be best tell which others still could be."""
+"""The vectors of so many that could be best are kept; only if others could be, they are read."""
 RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 
@@ -260,6 +260,7 @@ def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
     totals: Floats = scores
     sines = np.sqrt(np.maximum(1 - np.maximum(np.abs(c.products) - error, 0) ** 2, 0))
     least, picked, left = np.zeros(len(scores)), np.zeros(0, np.intp), np.arange(len(scores))
+    vectors: Floats | None = None
     while len(picked) < min(n, len(scores)):
         if len(picked):
             # The angle between two vectors is at most the sum of their angles to the query. So a
@@ -267,9 +268,19 @@ def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
             last = picked[-1]
             least += c.products * c.products[last] - sines * sines[last] - 3 * error
             most = scores + weight * (1 - least / len(picked))
-            first = np.argpartition(-most, min(_FIRST_READ, len(most) - 1))[:_FIRST_READ]
-            left = np.flatnonzero(most >= c.totals(first, picked, scores, weight).max() - slack)
-            totals = c.totals(left, picked, scores, weight)
+            if vectors is None:
+                first = np.argpartition(-most, min(_FIRST_READ, len(most) - 1))[:_FIRST_READ]
+                left, alike = np.sort(first), np.zeros(len(first))
+                vectors = c.matrix[c.rows[left]]
+                alike += (vectors @ c.matrix[c.rows[picked]].T).sum(axis=1)
+            else:
+                alike += vectors @ c.matrix[c.rows[last]]
+            totals = scores[left] + weight * (1 - alike / len(picked))
+            others = most.copy()
+            others[left] = -np.inf
+            if others.max() >= totals.max() - slack:
+                left, vectors = np.flatnonzero(most >= totals.max() - slack), None
+                totals = c.totals(left, picked, scores, weight)
         close = left[totals >= totals.max() - slack]
         best = close[_exactly_best(c, close, picked, weight) if len(close) > 1 else 0]
         picked, scores[best] = np.append(picked, best), -np.inf
