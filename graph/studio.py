@@ -16,7 +16,7 @@ from acegraph.graph.server.checkpoints import shut_server_folder
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import BulletPlaybook
-from acegraph.state.run.gone import refuse_gone_variables
+from acegraph.state.gone import refuse_gone_variables
 
 
 def _mounts(service: Service) -> Sequence[BaseRoute]:

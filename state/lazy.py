@@ -29,7 +29,7 @@ def later(package: str) -> tuple[Callable[[str], object], Callable[[], Iterable[
 
 def _home_of(name: str, package: object) -> str:
     """The module that defines a name which its room does not export; empty if none does."""
-    from acegraph.state.run.gone import NAMES
+    from acegraph.state.gone import NAMES
 
     room = Path(*getattr(package, "__path__", ("",)))
     if name.startswith("_") or any((room / part).exists() for part in (name, f"{name}.py")):

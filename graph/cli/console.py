@@ -22,7 +22,7 @@ from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
 from acegraph.state.run.review_answers import signature
-from acegraph.state.values.transaction import each_name_once
+from acegraph.state.values import each_name_once
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -11,7 +11,8 @@ import typer
 from acegraph.graph.cli.console import need
 from acegraph.graph.cli.printing import progress_bar, warn
 from acegraph.nodes.text.understand import read_fields
-from acegraph.state import InvalidDataset, InvalidSettings, Transaction
+from acegraph.state import InvalidDataset, InvalidSettings
+from acegraph.state.values import Transaction
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, FileLayout, Item

@@ -27,8 +27,7 @@ from acegraph.graph.cli.running import (
     setup,
 )
 from acegraph.graph.operations.monitoring.logs import start_logging
-from acegraph.state import AceError, InvalidInput, InvalidSettings
-from acegraph.state.run import gone
+from acegraph.state import AceError, InvalidInput, InvalidSettings, gone
 from acegraph.state.run.review_answers import signature
 
 _UsageError: Final = cast("type[typer.BadParameter]", typer.BadParameter.__base__)

@@ -24,9 +24,8 @@ from acegraph.graph.experiments.words import (
 from acegraph.graph.metrics.intervals import Estimate, of_share
 from acegraph.graph.metrics.paired import Difference as Gap
 from acegraph.graph.metrics.paired import p_words
-from acegraph.state import Bullet
 from acegraph.state.maintenance.versions import Difference
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values import Bullet, clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Compared, Experiment

@@ -18,10 +18,7 @@ from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.guess import corrected, guess, guess_task
 from acegraph.state.task.task import Task
-from acegraph.state.values.decision import KINDS
-from acegraph.state.values.notation import written
-from acegraph.state.values.texts import folded, is_named
-from acegraph.state.values.transaction import Fields, Scalar, is_derived
+from acegraph.state.values import KINDS, Fields, Scalar, folded, is_derived, is_named, written
 
 _LOOKED_AT: Final = 20_000
 """So many rows are enough for a guess."""

@@ -9,12 +9,10 @@ from acegraph.graph.data.files import Dataset
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.text.reader import find
 from acegraph.nodes.text.understand import understand_given
-from acegraph.state import APPROVE, DECLINE, Case, Transaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import CaseTable, Column
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import APPROVE, DECLINE, Case, CaseTable, Column, Transaction, Verdict
 
 _LOOKED_AT: Final = 20_000
 _SHOWN: Final = 4

@@ -18,13 +18,10 @@ from acegraph.graph.data.rows import ReadRows, read_rows
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all
-from acegraph.state import DECLINE, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import Scalar, is_derived
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import DECLINE, Scalar, Transaction, Verdict, is_derived, is_number
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import GivenTransaction

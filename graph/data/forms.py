@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Final
 
 from acegraph.state.task.form import PLAIN, Form, in_iso, without_unit
-from acegraph.state.values.notation import decimal_commas, is_nothing, written_number
+from acegraph.state.values import decimal_commas, is_nothing, written_number
 
 _DAY_FIRST: Final = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y")

@@ -2,11 +2,10 @@
 
 from collections.abc import Mapping
 
-from acegraph.state import APPROVE, DECLINE
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.form import read_cell
 from acegraph.state.task.guess import no_or_yes
-from acegraph.state.values.verdict import Verdict, parse_verdict
+from acegraph.state.values import APPROVE, DECLINE, Verdict, parse_verdict
 
 
 def read_label(value: object, positive: object, name: str, where: str) -> Verdict | None:

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.files import Dataset, time_of
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES
-from acegraph.state import APPROVE, DECLINE
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import is_derived
+from acegraph.state.values import APPROVE, DECLINE, is_derived, is_number
 
 Mask = NDArray[np.bool_]
 ENOUGH: Final = 20

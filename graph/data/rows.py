@@ -12,7 +12,7 @@ from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_she
 from acegraph.graph.data.forms import Forms, find_forms
 from acegraph.state.errors import InvalidDataset
 from acegraph.state.task.form import label_cell
-from acegraph.state.values.transaction import Scalar, each_name_once
+from acegraph.state.values import Scalar, each_name_once
 
 Progress = Callable[[str, int, int], None]
 """Called with what is under way, how much of it is done, and how much there is."""

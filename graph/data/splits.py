@@ -13,9 +13,10 @@ import numpy as np
 
 from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item
-from acegraph.state import APPROVE, DECLINE, InvalidDataset
+from acegraph.state import InvalidDataset
 from acegraph.state.database.encoding import as_utc
 from acegraph.state.task.task import Task
+from acegraph.state.values import APPROVE, DECLINE
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Final, TypedDict
 
 import numpy as np
 
-from acegraph.state import APPROVE, DECLINE, InvalidSettings
-from acegraph.state.values.verdict import Verdict
+from acegraph.state import InvalidSettings
+from acegraph.state.values import APPROVE, DECLINE, Verdict
 
 NATURAL_FRAUD_RATE: Final = 0.02
 """The share of fraud in the natural variant; in the balanced variant it is one half."""

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state.task.task import Task
-from acegraph.state.values.notation import written_risk
+from acegraph.state.values import written_risk
 
 if TYPE_CHECKING:
     from acegraph.state import Bullet

@@ -17,9 +17,8 @@ from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.state import APPROVE, DECLINE, Case, InvalidDataset, InvalidSettings
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state import InvalidDataset, InvalidSettings
+from acegraph.state.values import APPROVE, DECLINE, Case, CaseTable, CostMatrix
 
 _RARE: Final = 0.04
 """A column is left out if fewer training rows than this share differ from its median."""

@@ -33,13 +33,10 @@ from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, InvalidDataset
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.ledger.lookups import labelled_with
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.transaction import Fields, Scalar
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values import UNDECIDED, Bullet, Case, CaseTable, CostMatrix, Fields, Scalar
 
 IN_FORCE: Final = "in force"
 """The side that decides today, or in a live duel the version that decided then."""

@@ -13,7 +13,7 @@ from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, of_draws, re
 from acegraph.graph.metrics.paired import NO_DIFFERENCE, Difference, permutation_test
 from acegraph.graph.metrics.rates import Column, Figures, Weights, share
 from acegraph.graph.metrics.run import Run
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values import CostMatrix
 
 
 def cost_estimates(runs: Sequence[Run], costs: CostMatrix) -> dict[str, Estimate]:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Estimate, of_share, row_numbers, share_of_rows
 from acegraph.graph.metrics.run import Run
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import Scalar, is_number
 
 _GROUPS: Final = 8
 """The most groups of a field; what is rarer is one group, `other`."""

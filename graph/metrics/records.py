@@ -12,10 +12,7 @@ from numpy.typing import NDArray
 from acegraph.graph.metrics.intervals import Share
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.state import DECLINE, Bullet, Condition
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition, Scalar, Verdict
 
 Rows = NDArray[np.bool_]
 

@@ -10,8 +10,7 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state import APPROVE, DECLINE
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values import APPROVE, DECLINE, CostMatrix
 
 
 @dataclass

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.values.cases import Column
+from acegraph.state.values import Column
 
 MOVED: Final = 0.25
 _BINS: Final = 10

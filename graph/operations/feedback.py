@@ -11,17 +11,18 @@ from acegraph.graph.data.csv_files import read_sheet, read_text
 from acegraph.graph.operations.learning.background import learn_from, settings_of
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
-from acegraph.state import BulletPlaybook, Label
+from acegraph.state import BulletPlaybook
 from acegraph.state.database.encoding import as_past
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
-from acegraph.state.values.decision import Recorded
-from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import (
+from acegraph.state.values import (
     ANALYST,
     JUDGE,
+    Label,
+    Recorded,
     Verdict,
+    clean_text,
     folded_source,
     is_absence,
     parse_verdict,

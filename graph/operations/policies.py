@@ -14,7 +14,7 @@ from acegraph.state.database.kept_values import forget, keep, kept_value
 from acegraph.state.maintenance.people.second_person import check_alone
 from acegraph.state.run.review_answers import is_same_name
 from acegraph.state.task.policy import HEEDED, Policy
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values import CostMatrix
 
 _WAITING: Final = "policy:"
 _SAFER: Final[dict[str, Callable[[float, float], bool]]] = {

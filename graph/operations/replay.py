@@ -15,10 +15,9 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
-from acegraph.state import BulletPlaybook, Transaction, as_of
+from acegraph.state import BulletPlaybook, as_of
 from acegraph.state.errors import PlaybookError
-from acegraph.state.values.texts import is_named
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import Transaction, Verdict, is_named
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings

@@ -13,7 +13,7 @@ from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.review_queue import HumanVerdict, give_verdict
 from acegraph.state.maintenance.people.second_person import acts_on_one_word
 from acegraph.state.run.review_answers import VerdictAnswer
-from acegraph.state.values.bullet import Status
+from acegraph.state.values import Status
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ from typing import Annotated, Final
 from pydantic import BaseModel, Field, ValidationError
 
 from acegraph.nodes.curator.curator import Action, Curator
-from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidDataset, InvalidInput
+from acegraph.state import BulletPlaybook, InvalidDataset, InvalidInput
 from acegraph.state.database.places import private_file
-from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
+from acegraph.state.values import MAX_CONTENT, Bullet, Condition, Source, Status
 
 FORMAT: Final = "acegraph-playbook"
 FORMAT_VERSION: Final = 2

@@ -15,7 +15,7 @@ from langgraph_sdk.auth import types
 
 from acegraph.graph.server.access import bearer_token
 from acegraph.graph.server.service import Service, ServiceSettings
-from acegraph.state.run.gone import SETTINGS
+from acegraph.state.gone import SETTINGS
 
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()

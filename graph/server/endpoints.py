@@ -25,7 +25,7 @@ from acegraph.state.errors import (
     UnknownDecision,
 )
 from acegraph.state.maintenance.people.users import Role, User
-from acegraph.state.values.transaction import each_name_once
+from acegraph.state.values import each_name_once
 
 MOST_BYTES: Final = 16_000_000
 """The largest body of a request."""

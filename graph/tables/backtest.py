@@ -18,11 +18,11 @@ from acegraph.graph.tables.reading import TableReader, codes_of
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import check_tested, lacking
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
-from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
+from acegraph.state import AceContext, InvalidDataset, InvalidSettings
 from acegraph.state.errors import some
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.form import label_cell
-from acegraph.state.values.condition import is_meant_as_condition
+from acegraph.state.values import APPROVE, DECLINE, Condition, is_meant_as_condition
 
 if TYPE_CHECKING:
     from acegraph.graph.data.rows import Progress

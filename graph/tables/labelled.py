@@ -27,11 +27,8 @@ from acegraph.graph.data.labels import is_empty
 from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFile
-from acegraph.state import APPROVE, DECLINE
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
-from acegraph.state.values.draw import Draw, is_drawn
-from acegraph.state.values.transaction import plain_value
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import APPROVE, DECLINE, Draw, Verdict, is_drawn, plain_value
 
 if TYPE_CHECKING:
     from acegraph.graph.data.rows import Progress

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 from acegraph.graph.tables.files import is_text
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.text.understand import Doubt
-from acegraph.state import Condition, InvalidDataset
+from acegraph.state import InvalidDataset
 from acegraph.state.task.field import WEEKDAYS, Field, Misfit
 from acegraph.state.task.form import PLAIN, Form, has_clock
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import Column
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import Column, Condition, Scalar
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]

@@ -11,12 +11,12 @@ from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
 from acegraph.nodes.text.understand import Doubt, Understood, understand_given
-from acegraph.state import AceContext, InvalidSettings, InvalidTransaction, Transaction
+from acegraph.state import AceContext, InvalidSettings, InvalidTransaction
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import plain_value
+from acegraph.state.values import Transaction, plain_value
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -14,9 +14,9 @@ from acegraph.graph.tables.reading import TableReader, fields_of_columns
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.nodes.rules.points import UNIT
-from acegraph.state import Condition, InvalidDataset
+from acegraph.state import InvalidDataset
 from acegraph.state.errors import some
-from acegraph.state.values.transaction import is_derived, is_observed
+from acegraph.state.values import Condition, is_derived, is_observed
 
 _TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 

@@ -16,11 +16,10 @@ from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.state import AceContext, BulletPlaybook, Case, Condition
+from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.encoding import now
 from acegraph.state.run.context import settle
-from acegraph.state.values.bullet import REFINEMENT
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values import REFINEMENT, Case, CaseTable, Condition
 
 _STORED_AT_ONCE: Final = 5_000
 

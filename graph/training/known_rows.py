@@ -12,11 +12,12 @@ from typing import Literal
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.text.understand import understand_given
-from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
+from acegraph.state import AceContext, AceOutput, BulletPlaybook
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.ledger.lookups import ERASED, count_evidence, known_ids
 from acegraph.state.task.task import Task
+from acegraph.state.values import Case
 
 Origin = Literal["history", "stream"]
 """How a row came: as labelled history, or as a decision of a stream."""

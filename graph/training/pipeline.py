@@ -31,12 +31,11 @@ from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddi
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
 from acegraph.nodes.runtime.sync_async import BLOCKING, OWN_LOOP, Wait, finish, run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.state import DECLINE, AceContext, AceInput, AceOutput, BulletPlaybook
+from acegraph.state import AceContext, AceInput, AceOutput, BulletPlaybook
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.context import MODES, Mode, settle_settings
 from acegraph.state.task.task import Task
-from acegraph.state.values.bullet import Source
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values import DECLINE, UNDECIDED, Source
 
 if TYPE_CHECKING:
     from acegraph.graph.tables.labelled import DrawnRows

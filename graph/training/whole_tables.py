@@ -14,11 +14,9 @@ from acegraph.graph.data.splits import moments_of
 from acegraph.graph.tables.labelled import DrawnRows
 from acegraph.graph.training.at_once import Figures, mistakes_over
 from acegraph.graph.training.known_rows import as_case
-from acegraph.state import AceContext, BulletPlaybook, Case, InvalidDataset
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.draw import TABLE
-from acegraph.state.values.verdict import APPROVE, DECLINE
+from acegraph.state.values import APPROVE, DECLINE, TABLE, Case, CaseTable
 
 
 @dataclass

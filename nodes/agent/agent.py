@@ -14,8 +14,8 @@ from acegraph.nodes.models.named import AnyModel, is_model, resolve_model
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.understand import fields_to_test, understand_alone
-from acegraph.state import APPROVE, Bullet, InvalidSettings, parse_condition
-from acegraph.state.values.verdict import Verdict, parse_verdict
+from acegraph.state import InvalidSettings
+from acegraph.state.values import APPROVE, Bullet, Verdict, parse_condition, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.nodes.models.custom_calls import Custom

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, cast
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.weights import fitted_weights
-from acegraph.state import AceState, Bullet
+from acegraph.state import AceState
 from acegraph.state.run.schema import ChallengerDecision, RunSettings
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values import Bullet, CaseTable
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

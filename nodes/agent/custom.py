@@ -8,8 +8,7 @@ from acegraph.nodes.agent.node import Decision, Question, unless_untested
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
-from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import Verdict, parse_decision
+from acegraph.state.values import Verdict, clean_text, parse_decision
 
 
 class CustomAgent:

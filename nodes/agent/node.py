@@ -16,12 +16,19 @@ from typing import TYPE_CHECKING, Protocol
 from acegraph.nodes.rules.points import points_of
 from acegraph.nodes.rules.ruleset import Ruleset, could_not_be_tested, not_understood
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
+from acegraph.state import AceState, ModelError
 from acegraph.state.run.schema import CaseData, RunSettings, Update
-from acegraph.state.values.draw import is_in_share
-from acegraph.state.values.texts import SENTENCE
-from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import UNDECIDED, Verdict
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    SENTENCE,
+    UNDECIDED,
+    Bullet,
+    Fields,
+    Transaction,
+    Verdict,
+    is_in_share,
+)
 
 if TYPE_CHECKING:
     from acegraph.nodes.agent.challenger import Challenger

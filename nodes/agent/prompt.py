@@ -16,13 +16,19 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from acegraph.nodes.models.fence import Fence, instructions_of, one_line
 from acegraph.nodes.rules.points import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
-from acegraph.state import Bullet, Condition
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
-from acegraph.state.values.condition import Comparison
-from acegraph.state.values.notation import rounded_risk, written_risk
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import Verdict, log_odds_of, sign_of
+from acegraph.state.values import (
+    Bullet,
+    Comparison,
+    Condition,
+    Scalar,
+    Verdict,
+    log_odds_of,
+    rounded_risk,
+    sign_of,
+    written_risk,
+)
 
 AGENT: Final = """\
 APPROVE or DECLINE one case. That a rule holds was checked: trust it. Follow the playbook's opinion, \

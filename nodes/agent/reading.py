@@ -12,11 +12,9 @@ from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import DECLINE
 from acegraph.state.run.model_forms import DecisionForm
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import Fields, clean_text
-from acegraph.state.values.verdict import parse_verdict
+from acegraph.state.values import DECLINE, Fields, clean_text, parse_verdict
 
 _LIKELY: Final = 0.5
 """Above this risk a payment is rather fraud than not."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import DECLINE, AceState, Bullet
+from acegraph.state import AceState
 from acegraph.state.errors import InvalidAnswer
 from acegraph.state.maintenance.people.second_person import (
     acts_on_one_word,
@@ -18,8 +18,7 @@ from acegraph.state.maintenance.people.second_person import (
 )
 from acegraph.state.run.review_answers import ApprovalAnswer, check_subject, is_same_name
 from acegraph.state.run.schema import ApprovalData, Update
-from acegraph.state.values.bullet import Status
-from acegraph.state.values.verdict import ANALYST
+from acegraph.state.values import ANALYST, DECLINE, Bullet, Status
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

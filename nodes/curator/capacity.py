@@ -8,8 +8,7 @@ It names them with a reason; the curator retires them, reversibly (curator.py).
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from acegraph.state import Bullet
-from acegraph.state.values.bullet import WAITS_FOR
+from acegraph.state.values import WAITS_FOR, Bullet
 
 
 def evidence(bullet: Bullet) -> float:

@@ -23,14 +23,22 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
 from acegraph.nodes.rules.points import start_over, weight_of
 from acegraph.nodes.rules.weights import fired_over, reason_to_retire, weights_of
-from acegraph.state import Bullet, Condition, InvalidSettings, parse_condition
+from acegraph.state import InvalidSettings
 from acegraph.state.playbook.index import View
 from acegraph.state.run.schema import CurationData
-from acegraph.state.values.bullet import MAX_CONTENT, WAITS_FOR, Source, Status
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.decision import PURGED
-from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import BY_ITSELF
+from acegraph.state.values import (
+    BY_ITSELF,
+    MAX_CONTENT,
+    PURGED,
+    WAITS_FOR,
+    Bullet,
+    CaseTable,
+    Condition,
+    Source,
+    Status,
+    clean_text,
+    parse_condition,
+)
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

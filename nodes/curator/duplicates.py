@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
-from acegraph.state import Bullet, Condition
 from acegraph.state.playbook.index import View
+from acegraph.state.values import Bullet, Condition
 
 _ROUNDING: Final = 1e-9
 _AUTOJUNK: Final = 200

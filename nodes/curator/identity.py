@@ -14,11 +14,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.understand import read_fields
-from acegraph.state import Transaction
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import Comparison
-from acegraph.state.values.notation import written
-from acegraph.state.values.texts import SENTENCE
+from acegraph.state.values import SENTENCE, CaseTable, Comparison, Transaction, written
 
 _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""

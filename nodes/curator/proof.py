@@ -12,10 +12,7 @@ from acegraph.nodes.evidence.backtest import ALIKE, Backtest, backtest, can_prov
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import Bullet, Condition
-from acegraph.state.values.bullet import NOT_PROVED
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import is_meant_as_condition
+from acegraph.state.values import NOT_PROVED, Bullet, CaseTable, Condition, is_meant_as_condition
 
 _MIN_FIRES: Final = 3
 

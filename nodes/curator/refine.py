@@ -19,12 +19,17 @@ from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.learner.whole import RuleSet, best_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
-from acegraph.state import Bullet, Condition
 from acegraph.state.run.lesson import Lesson
-from acegraph.state.values.bullet import REFINEMENT, Source, of_source
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.verdict import BY_ITSELF
+from acegraph.state.values import (
+    BY_ITSELF,
+    REFINEMENT,
+    Bullet,
+    CaseTable,
+    Condition,
+    CostMatrix,
+    Source,
+    of_source,
+)
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

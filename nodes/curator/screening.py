@@ -23,17 +23,19 @@ from acegraph.nodes.evidence.columns.phrases import is_name
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.nodes.text.lookalikes import personal_data, skeleton
 from acegraph.nodes.text.understand import read_fields
-from acegraph.state import (
+from acegraph.state import UnknownDecision
+from acegraph.state.values import (
     APPROVE,
+    MENTIONS,
     Bullet,
+    CaseTable,
+    Comparison,
     Condition,
+    Fields,
     Transaction,
-    UnknownDecision,
+    clean_text,
     parse_condition,
 )
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.transaction import Fields, clean_text
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

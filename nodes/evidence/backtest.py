@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, marginal_gain, sigmoid
-from acegraph.state import DECLINE, Condition
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values import DECLINE, CaseTable, Condition, sign_of
 
 ALIKE: Final = 0.9
 """Two rules of one verdict with a larger share of common cases say the same, and so do two of which

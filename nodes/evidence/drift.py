@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.state import DECLINE, Bullet, Condition
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition
 
 _MIN_FIRES: Final = 10
 """How often a rule must have fired on each side of a change."""

@@ -11,10 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state import Bullet
-from acegraph.state.values.bullet import newest_set
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values import Bullet, CaseTable, CostMatrix, newest_set
 
 COSTS: Final = "costs"
 """In the origin of a bullet: the costs by which its set of rules was fitted."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.state.values.draw import is_in_share
+from acegraph.state.values import is_in_share
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -17,8 +17,7 @@ from acegraph.state.database.encoding import text_hash
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import GIVEN_LABEL, JUDGE, Verdict, other, parse_verdict
+from acegraph.state.values import GIVEN_LABEL, JUDGE, Verdict, clean_text, other, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.nodes.models.custom_calls import Custom

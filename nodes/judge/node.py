@@ -10,17 +10,28 @@ from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, AceState, Case, Label, ModelError, UnknownDecision
+from acegraph.state import AceState, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.lesson import has_failed
 from acegraph.state.run.schema import CaseData, RunSettings, Update
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.values.bullet import number_of
-from acegraph.state.values.decision import DecisionRecord, Recorded, Shown, Sighting
-from acegraph.state.values.draw import is_in_share
-from acegraph.state.values.transaction import Data
-from acegraph.state.values.verdict import GIVEN_LABEL, UNDECIDED, Verdict, parse_verdict
+from acegraph.state.values import (
+    APPROVE,
+    GIVEN_LABEL,
+    UNDECIDED,
+    Case,
+    Data,
+    DecisionRecord,
+    Label,
+    Recorded,
+    Shown,
+    Sighting,
+    Verdict,
+    is_in_share,
+    number_of,
+    parse_verdict,
+)
 
 if TYPE_CHECKING:
     from acegraph.nodes.judge.agreement import JudgeRecord

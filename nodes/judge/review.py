@@ -15,13 +15,13 @@ from acegraph.nodes.judge.node import (
 )
 from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import DECLINE, AceState, BulletPlaybook
+from acegraph.state import AceState, BulletPlaybook
 from acegraph.state.maintenance.people import review_queue
 from acegraph.state.maintenance.people.review_queue import HumanVerdict
 from acegraph.state.run.lesson import has_failed
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.run.schema import Update
-from acegraph.state.values.verdict import ANALYST, UNDECIDED, parse_verdict
+from acegraph.state.values import ANALYST, DECLINE, UNDECIDED, parse_verdict
 
 
 @dataclass(frozen=True)

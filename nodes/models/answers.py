@@ -22,7 +22,7 @@ from pydantic import (
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid
 from acegraph.state.run.model_forms import ConditionForm, DecisionForm, Form, Share
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import Data, each_name_once
+from acegraph.state.values import Data, each_name_once
 
 _LIMIT: Final = 4_000_000
 _LIMIT_PER_TEXT: Final = 100_000

@@ -19,9 +19,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.nodes.text.reader import read_text
-from acegraph.state import parse_condition
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values import Fields, is_number, parse_condition
 
 DIMENSIONS: Final = 384
 _WORD_WEIGHT: Final = 0.3

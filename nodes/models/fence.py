@@ -6,7 +6,7 @@ import secrets
 from typing import Final
 
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values import clean_text
 
 _PROCESS_SECRET = secrets.token_hex(16)
 

@@ -14,7 +14,7 @@ from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.state import InvalidSettings
 from acegraph.state.errors import quoted
-from acegraph.state.run.gone import refuse_gone_variables
+from acegraph.state.gone import refuse_gone_variables
 
 _OPENAI: Final = "https://api.openai.com/v1"
 _SECONDS: Final = 120.0

@@ -14,10 +14,8 @@ from acegraph.nodes.reflector.induction import fields_of, induce
 from acegraph.nodes.reflector.reflector import as_reflection
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.weights import fit_weights
-from acegraph.state import Bullet, Case, Condition
 from acegraph.state.run.schema import Reflection
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values import Bullet, Case, CaseTable, Condition, sign_of
 
 
 def learn_case_by_case(

@@ -10,11 +10,11 @@ from acegraph.nodes.models.custom_calls import Custom, CustomCall
 from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.reflector.reflector import Judged, Reflector
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import Condition, InvalidCondition
+from acegraph.state import InvalidCondition
 from acegraph.state.errors import ModelAnswerInvalid, quoted
 from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.schema import Reflection
-from acegraph.state.values.condition import ConditionData
+from acegraph.state.values import Condition, ConditionData
 
 ReflectorLike = Reflector | AnyModel | Custom
 

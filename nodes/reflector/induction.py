@@ -23,10 +23,7 @@ from acegraph.nodes.rules.learner.literals import closest_cuts
 from acegraph.nodes.rules.learner.search import Rows, Term, candidates
 from acegraph.nodes.rules.learner.signal import has_signal, rows_of
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import DECLINE, Condition
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import Verdict, sign_of
+from acegraph.state.values import DECLINE, CaseTable, Condition, Scalar, Verdict, sign_of
 
 _STANDARD: Final = gate_of("standard")
 _CANDIDATES: Final = 6

@@ -15,12 +15,11 @@ from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.understand import read_fields
-from acegraph.state import DECLINE, AceState, Bullet, ModelError
+from acegraph.state import AceState, ModelError
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
-from acegraph.state.values.bullet import of_source
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values import DECLINE, Bullet, CaseTable, of_source
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

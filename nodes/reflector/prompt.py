@@ -9,11 +9,9 @@ from typing import Final
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.models.fence import Fence, instructions_of, one_line
-from acegraph.state import Case
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
-from acegraph.state.values.notation import written_risk
-from acegraph.state.values.texts import SENTENCE
+from acegraph.state.values import SENTENCE, Case, written_risk
 
 REFLECTOR: Final = """\
 You write heuristics for such decisions. From one judged decision draw one rule that would help next time.

@@ -28,14 +28,21 @@ from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.understand import fields_to_test, understand_alone
-from acegraph.state import Bullet, Case, Condition, Transaction
 from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import ConditionData
-from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import Verdict, parse_verdict, sign_of
+from acegraph.state.values import (
+    Bullet,
+    Case,
+    CaseTable,
+    Condition,
+    ConditionData,
+    Fields,
+    Transaction,
+    Verdict,
+    parse_verdict,
+    sign_of,
+)
 
 if TYPE_CHECKING:
     from acegraph.nodes.models.language_model import LanguageModel

@@ -10,9 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state import Case
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import Case, CaseTable, Scalar
 
 _PER_OUTCOME: Final = 2
 _SPREAD: Final = (5, 95)

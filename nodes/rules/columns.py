@@ -15,11 +15,16 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.stakes import amounts_over
 from acegraph.nodes.rules.points import UNIT, log_odds_over
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling, Scored
-from acegraph.state import APPROVE, DECLINE
-from acegraph.state.values.cases import CaseTable, Column, Columns
-from acegraph.state.values.condition import Comparison
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    UNDECIDED,
+    CaseTable,
+    Column,
+    Columns,
+    Comparison,
+    Scalar,
+)
 
 Mask = NDArray[np.bool_]
 Points = NDArray[np.int32]

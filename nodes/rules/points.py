@@ -10,13 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state import Bullet
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule
-from acegraph.state.values.cases import CaseTable, Columns
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values import Bullet, CaseTable, Columns, Scalar, is_number, sign_of
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
 UNFITTED_WEIGHT: Final = 2.0

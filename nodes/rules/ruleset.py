@@ -26,16 +26,22 @@ from acegraph.nodes.rules.points import (
 )
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.rules.ways import ways_of
-from acegraph.state import APPROVE, DECLINE, Bullet
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule, Task
-from acegraph.state.values.bullet import of_source
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.texts import SENTENCE
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import UNDECIDED, Verdict
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    MENTIONS,
+    SENTENCE,
+    UNDECIDED,
+    Bullet,
+    CaseTable,
+    Comparison,
+    Scalar,
+    Verdict,
+    of_source,
+)
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook

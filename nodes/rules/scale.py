@@ -31,13 +31,17 @@ from acegraph.nodes.rules.points import (
     amount_of,
     log_odds_over,
 )
-from acegraph.state import Bullet
 from acegraph.state.run.schema import RunSettings
-from acegraph.state.values.bullet import newest_set, of_source
-from acegraph.state.values.cases import CaseTable, stepped
-from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import log_odds_of
+from acegraph.state.values import (
+    Bullet,
+    CaseTable,
+    CostMatrix,
+    Scalar,
+    log_odds_of,
+    newest_set,
+    of_source,
+    stepped,
+)
 
 if TYPE_CHECKING:
     from acegraph.nodes.evidence.residuals import Mask, Numbers

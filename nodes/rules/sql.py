@@ -15,12 +15,17 @@ from typing import Final
 from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import Ruleset, Scored
 from acegraph.nodes.rules.scale import TIE, RiskScale
-from acegraph.state import APPROVE, DECLINE, InvalidSettings
+from acegraph.state import InvalidSettings
 from acegraph.state.task.field import WEEKDAYS, Field, ascii_lower
-from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    MENTIONS,
+    UNDECIDED,
+    Comparison,
+    CostMatrix,
+    Scalar,
+)
 
 _PARTS: Final = {"hour": "HOUR", "month": "MONTH", "weekday": "ISODOW"}
 _DAYS: Final = " ".join(f"WHEN {n} THEN '{day}'" for n, day in enumerate(WEEKDAYS, start=1))

@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from acegraph.state.task.field import Field
-from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import MENTIONS, Comparison, Scalar, is_number
 
 
 def ways_of(

@@ -16,9 +16,7 @@ from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain, sigm
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
 from acegraph.nodes.rules.points import start_over, weight_of
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import Bullet, Condition
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values import Bullet, CaseTable, Condition, sign_of
 
 _RIDGE: Final = 1.0
 _BITS: Final = 20

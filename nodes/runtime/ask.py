@@ -13,7 +13,7 @@ from langgraph.types import interrupt
 
 from acegraph.state.errors import InvalidAnswer
 from acegraph.state.run.schema import RunSettings, Update
-from acegraph.state.values.verdict import UNDECIDED, Verdict
+from acegraph.state.values import UNDECIDED, Verdict
 
 if TYPE_CHECKING:
     from acegraph.state.run.review_answers import AnyAnswer

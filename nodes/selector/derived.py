@@ -14,11 +14,8 @@ from typing import TYPE_CHECKING, Final
 from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.understand import Doubt, Understood
-from acegraph.state import Transaction
 from acegraph.state.task.field import NEARLY, Field, Misfit
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.decision import KINDS
-from acegraph.state.values.transaction import Fields, is_derived, render_fields
+from acegraph.state.values import KINDS, CaseTable, Fields, Transaction, is_derived, render_fields
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook

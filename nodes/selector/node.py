@@ -12,11 +12,10 @@ from langgraph.runtime import get_runtime
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.text.understand import Understood, understand_given
-from acegraph.state import AceContext, AceInput, AceState, InvalidTransaction, Transaction
+from acegraph.state import AceContext, AceInput, AceState, InvalidTransaction
 from acegraph.state.run.context import overlooked_settings, settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, Update
-from acegraph.state.values.transaction import clean_text, is_derived
-from acegraph.state.values.verdict import UNDECIDED, parse_verdict
+from acegraph.state.values import UNDECIDED, Transaction, clean_text, is_derived, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

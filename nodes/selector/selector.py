@@ -21,11 +21,10 @@ from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, na
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.selector.stages import Pool, Selection, StageSettings, choose, unread
 from acegraph.nodes.text.understand import fields_to_test, understand_given
-from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
+from acegraph.state import InvalidSettings, ModelError
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.index import Vector, unit
-from acegraph.state.values.bullet import Source
-from acegraph.state.values.texts import facts_text
+from acegraph.state.values import Bullet, Source, Transaction, facts_text
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook

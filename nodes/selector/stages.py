@@ -14,10 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state import Bullet
 from acegraph.state.playbook.index import CANNOT_SAY, FAILS, HOLDS, Answers, Vector, View
-from acegraph.state.values.decision import Clock
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values import Bullet, Clock, Fields
 
 Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Final
 
 from acegraph.nodes.text.lookalikes import skeleton, words_of
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values import clean_text
 
 MAX_VALUE: Final = 40
 MAX_NAME: Final = 60

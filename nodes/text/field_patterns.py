@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from acegraph.nodes.text.difference import NUMBERS
-from acegraph.state.values.notation import may_be_thousands, written_number
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import Scalar, may_be_thousands, written_number
 
 # Bounded, and never starting inside a longer number, so that digits are read in linear time.
 _DIGITS = (

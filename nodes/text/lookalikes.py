@@ -8,8 +8,7 @@ import re
 import unicodedata
 from typing import Final
 
-from acegraph.state.values.texts import LOOKALIKES
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values import LOOKALIKES, clean_text
 
 _KINDS: Final = {
     "an IBAN": r"\b[a-z]{2}\d{2}(?: (?=[a-z]*\d)[a-z\d]{4}){2,7}",

@@ -13,9 +13,7 @@ from typing import Final
 from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, amounts_in, states
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.state.task.form import read_cell
-from acegraph.state.values.notation import may_be_thousands
-from acegraph.state.values.texts import without_quotes, without_remarks
-from acegraph.state.values.transaction import Fields, Scalar
+from acegraph.state.values import Fields, Scalar, may_be_thousands, without_quotes, without_remarks
 
 _READ_AT_MOST: Final = 8_000
 # A comma between two digits is part of a number.

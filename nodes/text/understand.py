@@ -9,15 +9,22 @@ from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Final
 
-from acegraph.state import Bullet, InvalidTransaction, Transaction
+from acegraph.state import InvalidTransaction
 from acegraph.state.errors import some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Misfit
 from acegraph.state.task.growth import grown
 from acegraph.state.task.task import Fitted, Task, fold
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.texts import SENTENCE
-from acegraph.state.values.transaction import Fields, is_derived, is_observed, render_fields
+from acegraph.state.values import (
+    SENTENCE,
+    Bullet,
+    CaseTable,
+    Fields,
+    Transaction,
+    is_derived,
+    is_observed,
+    render_fields,
+)
 
 _UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
 

@@ -21,7 +21,7 @@ from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
 from acegraph.state.database.writer import LedgerWriter, Statement, fetch_by
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
-from acegraph.state.values.decision import Clock
+from acegraph.state.values import Clock
 
 Durability = Literal["normal", "full"]
 """`normal`: writes survive a crash of the process; `full`: also a crash of the machine."""

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.values.transaction import Data
+from acegraph.state.values import Data
 
 
 def kept(database: Database, prefix: str) -> Data:

@@ -21,7 +21,7 @@ from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values import CostMatrix
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)

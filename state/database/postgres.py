@@ -18,7 +18,7 @@ from acegraph.state.database.base import READ_CLOCK, WAIT_SECONDS, Database, Dur
 from acegraph.state.database.places import secrets_in, shown_url
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.values.transaction import Data
+from acegraph.state.values import Data
 
 _SCHEMA: Final = "acegraph"
 _OPENING: Final = 0x61636567  # the lock under which one process creates or migrates the tables

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine.interfaces import DBAPICursor
 
 from acegraph.state.database import tables
-from acegraph.state.values.transaction import DataView
+from acegraph.state.values import DataView
 
 _COLUMNS: Final = {
     table.name: tuple(c.name for c in table.c if c.name != "hash")

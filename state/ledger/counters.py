@@ -9,8 +9,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
 from acegraph.state.ledger.row_mapping import HistoryRow
-from acegraph.state.values.decision import CounterDeltas, add_deltas
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values import JUDGE, CounterDeltas, add_deltas
 
 Until = int | None
 """A position in the ledger's order: later rows do not count. None: all rows count."""

@@ -22,10 +22,16 @@ from acegraph.state.ledger.labels import apply_labels, case_states
 from acegraph.state.ledger.lookups import ids_in_use
 from acegraph.state.ledger.row_mapping import case_row, outcome_row, read_case
 from acegraph.state.ledger.sightings import store_sightings
-from acegraph.state.values.cases import Case, CaseTable
-from acegraph.state.values.decision import Label
-from acegraph.state.values.draw import ALL_COUNT, TABLE, Draw, drawing_number
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import (
+    ALL_COUNT,
+    TABLE,
+    Case,
+    CaseTable,
+    Draw,
+    Label,
+    Verdict,
+    drawing_number,
+)
 
 _LEFT_OUT: Final = "left_out:"
 

@@ -13,11 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeVar
 
-from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import DecisionRecord, Sighting
-from acegraph.state.values.notation import written
-from acegraph.state.values.texts import SENTENCE, folded, is_named, names_of
-from acegraph.state.values.transaction import Fields, Scalar, Transaction, is_derived, render_fields
+from acegraph.state.values import (
+    SENTENCE,
+    Case,
+    DecisionRecord,
+    Fields,
+    Scalar,
+    Sighting,
+    Transaction,
+    folded,
+    is_derived,
+    is_named,
+    names_of,
+    render_fields,
+    written,
+)
 
 _Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"

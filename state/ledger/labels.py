@@ -17,14 +17,18 @@ from acegraph.state.errors import UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.lookups import find_digest
 from acegraph.state.ledger.row_mapping import outcome_row
-from acegraph.state.values.decision import CounterDeltas, Label, Recorded, add_deltas, credit
-from acegraph.state.values.transaction import DataView
-from acegraph.state.values.verdict import (
+from acegraph.state.values import (
     ANALYST,
     APPROVE,
     DECLINE,
     JUDGE,
+    CounterDeltas,
+    DataView,
+    Label,
+    Recorded,
     Verdict,
+    add_deltas,
+    credit,
     folded_source,
     is_absence,
 )

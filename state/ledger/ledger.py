@@ -18,14 +18,7 @@ from acegraph.state.ledger.labels import apply_labels, case_states, is_repeated
 from acegraph.state.ledger.lookups import ERASED, find_digest, ids_in_use
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
 from acegraph.state.ledger.sightings import store_sightings
-from acegraph.state.values.decision import (
-    CounterDeltas,
-    DecisionRecord,
-    Label,
-    Recorded,
-    add_deltas,
-    credit,
-)
+from acegraph.state.values import CounterDeltas, DecisionRecord, Label, Recorded, add_deltas, credit
 
 DecisionAndLabel = tuple[DecisionRecord, Label | None]
 """A decision, and its label if it is known."""

@@ -14,9 +14,7 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
-from acegraph.state.values.decision import HELD_BACK, SHOWN
-from acegraph.state.values.transaction import Data, Fields
-from acegraph.state.values.verdict import JUDGE, Verdict
+from acegraph.state.values import HELD_BACK, JUDGE, SHOWN, Data, Fields, Verdict
 
 ERASED: Final = "erased"
 """The digest of a case whose content was erased."""

@@ -19,8 +19,7 @@ from acegraph.state.database.tables import (
 )
 from acegraph.state.database.writer import Statement
 from acegraph.state.ledger.counters import is_current_label
-from acegraph.state.values.decision import DEPARTURE
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values import DEPARTURE, JUDGE
 
 _id: sa.BindParameter[str] = sa.bindparam("id")
 _ids: sa.BindParameter[str] = sa.bindparam("ids", expanding=True)

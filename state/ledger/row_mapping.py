@@ -7,12 +7,21 @@ from typing import Any, Final, NamedTuple, Protocol
 import sqlalchemy as sa
 
 from acegraph.state.database.encoding import as_utc, stored_float, to_text
-from acegraph.state.values.bullet import Bullet, Status
-from acegraph.state.values.cases import Case
-from acegraph.state.values.condition import Condition
-from acegraph.state.values.decision import ACTED, HELD_BACK, SHOWN, DecisionRecord, Label
-from acegraph.state.values.transaction import Data, DataView, clean_text
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import (
+    ACTED,
+    HELD_BACK,
+    SHOWN,
+    Bullet,
+    Case,
+    Condition,
+    Data,
+    DataView,
+    DecisionRecord,
+    Label,
+    Status,
+    Verdict,
+    clean_text,
+)
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
 _PLAIN: Final = (

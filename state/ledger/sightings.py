@@ -17,10 +17,16 @@ from acegraph.state.database.encoding import chunks
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
-from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
-from acegraph.state.values.texts import is_named
-from acegraph.state.values.transaction import Data
+from acegraph.state.values import (
+    KINDS,
+    WINDOWS,
+    Case,
+    Data,
+    DecisionRecord,
+    Past,
+    Sighting,
+    is_named,
+)
 
 _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""

@@ -12,9 +12,7 @@ from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger.counters import count
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.cases import Case, CaseTable
-from acegraph.state.values.draw import TABLE
-from acegraph.state.values.verdict import APPROVE, JUDGE
+from acegraph.state.values import APPROVE, JUDGE, TABLE, Case, CaseTable
 
 TRAINED: Final = ("history:", "stream:", TABLE)
 """How the ids of cases begin that were learned from a file."""

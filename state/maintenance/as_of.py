@@ -13,8 +13,7 @@ from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.ledger.counters import adjusted, bullet_texts, count, was_there
 from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.decision import CounterDeltas, add_deltas
+from acegraph.state.values import Bullet, CounterDeltas, add_deltas
 
 
 def as_of(playbook: BulletPlaybook, until: int) -> BulletPlaybook:

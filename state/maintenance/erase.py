@@ -24,9 +24,7 @@ from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.ledger.sightings import remove_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
-from acegraph.state.values.notation import written
-from acegraph.state.values.texts import folded, is_named
-from acegraph.state.values.transaction import Data, clean_text
+from acegraph.state.values import Data, clean_text, folded, is_named, written
 
 GONE: Final = "[erased]"
 _SHORTEST: Final = 4

@@ -15,9 +15,7 @@ import sqlalchemy as sa
 from acegraph.state.database.tables import cases, history, outcomes, pruned
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.bullet import REFINEMENT, Bullet
-from acegraph.state.values.decision import PURGED, Label
-from acegraph.state.values.notation import written
+from acegraph.state.values import PURGED, REFINEMENT, Bullet, Label, written
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from acegraph.state.database.encoding import as_utc, chunks, now
 from acegraph.state.ledger.counters import count
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
-from acegraph.state.values.decision import WINDOWS
+from acegraph.state.values import WINDOWS
 
 _OF_CASES = (tables.selections, tables.outcomes, tables.lessons, tables.answers, tables.rights)
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from acegraph.state.database.writer import row_hash
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger.counters import adjusted, bullet_texts, count
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.decision import add_deltas
+from acegraph.state.values import add_deltas
 
 _SOME: Final = 1_000
 

@@ -11,7 +11,7 @@ from acegraph.state.errors import InvalidInput, quoted
 from acegraph.state.ledger.counters import bullet_texts
 from acegraph.state.ledger.row_mapping import as_in_history
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.bullet import Bullet, number_of
+from acegraph.state.values import Bullet, number_of
 
 _ROLLBACK: Final = "rolled back"
 logger = logging.getLogger(__name__)

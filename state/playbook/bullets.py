@@ -16,14 +16,19 @@ from acegraph.state.errors import InvalidInput, UnknownBullet
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, Vector, VectorMatrix, View
-from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
-from acegraph.state.values.condition import (
+from acegraph.state.values import (
+    MAX_CONTENT,
+    Bullet,
     Condition,
+    Data,
+    Source,
+    Status,
+    clean_text,
     is_meant_as_condition,
+    number_of,
     parse_condition,
     stated_condition,
 )
-from acegraph.state.values.transaction import Data, clean_text
 
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""

@@ -37,11 +37,15 @@ from acegraph.state.ledger.row_mapping import (
 )
 from acegraph.state.playbook.index import BulletIndex
 from acegraph.state.playbook.vector_store import VectorStore
-from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.decision import Clock, CounterDeltas
-from acegraph.state.values.transaction import DataView, clean_text
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values import (
+    JUDGE,
+    Bullet,
+    CaseTable,
+    Clock,
+    CounterDeltas,
+    DataView,
+    clean_text,
+)
 
 _START: Final = -1
 _ATTEMPTS: Final = 5

@@ -17,9 +17,7 @@ from acegraph.state.database.base import READ_CLOCK, Database
 from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
-from acegraph.state.values.decision import LET_THROUGH
-from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import DECLINE, JUDGE
+from acegraph.state.values import DECLINE, JUDGE, LET_THROUGH, Fields
 
 FRAUD, HONEST, UNLABELLED = 1, 0, -1
 _COLUMNS: Final = (

@@ -23,9 +23,7 @@ from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE
 from acegraph.state.task.growth import grown
 from acegraph.state.task.policy import USUAL, Policy
 from acegraph.state.task.task import Task, cases_to_look_at
-from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.transaction import Data, clean_text
+from acegraph.state.values import Bullet, CaseTable, Data, clean_text
 
 Kind = Literal["task", "policy"]
 _TABLES: Final = {"task": tables.tasks, "policy": tables.policies}

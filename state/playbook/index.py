@@ -14,12 +14,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.cases import grown
-from acegraph.state.values.condition import MAX_COMPARISONS, Comparison, Condition
-from acegraph.state.values.decision import Clock
-from acegraph.state.values.transaction import Scalar, is_derived
-from acegraph.state.values.verdict import APPROVE, DECLINE
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    MAX_COMPARISONS,
+    Bullet,
+    Clock,
+    Comparison,
+    Condition,
+    Scalar,
+    grown,
+    is_derived,
+)
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

@@ -30,17 +30,17 @@ from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.sightings import COLUMNS, read_past
 from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.declarations import Declarations
-from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import (
+from acegraph.state.values import (
+    Case,
+    Data,
     DecisionRecord,
     Label,
     Past,
     Recorded,
     Sighting,
+    Verdict,
     add_deltas,
 )
-from acegraph.state.values.transaction import Data
-from acegraph.state.values.verdict import Verdict
 
 _REFINED_FROM: Final = "refined_from:"
 _waiting: Final = tables.waiting_lessons

@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.policy import USUAL, Policy
 from acegraph.state.task.reading import first_fault
-from acegraph.state.values.bullet import Source
-from acegraph.state.values.transaction import Data
+from acegraph.state.values import Data, Source
 
 if TYPE_CHECKING:  # it stands above this folder, and loads the database library
     from acegraph.state.playbook.playbook import BulletPlaybook
@@ -157,7 +156,7 @@ def overlooked_settings(given: object, configurable: Mapping[str, object]) -> li
     server copies them into its context, and in a host graph's context outside of its entry `ace`.
     """
     if "redact" in configurable:
-        from acegraph.state.run.gone import SETTINGS
+        from acegraph.state.gone import SETTINGS
 
         raise InvalidSettings(f"setting 'redact' is gone: {SETTINGS['redact']}")
     used = AceContext.of(given, _DEFAULTS).model_fields_set
@@ -176,7 +175,7 @@ _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, no
 
 def _first_fault(error: ValidationError) -> str:
     """The first fault that pydantic found, in one line."""
-    from acegraph.state.run.gone import SETTINGS  # most settings are right
+    from acegraph.state.gone import SETTINGS  # most settings are right
 
     name, told = first_fault(error)
     if not name:  # the fault concerns several settings

@@ -4,8 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acegraph.state.run.schema import AceState, RunSettings
-from acegraph.state.values.transaction import Fields, Transaction
-from acegraph.state.values.verdict import GIVEN_LABEL, UNDECIDED, Verdict, other, parse_verdict
+from acegraph.state.values import (
+    GIVEN_LABEL,
+    UNDECIDED,
+    Fields,
+    Transaction,
+    Verdict,
+    other,
+    parse_verdict,
+)
 
 
 @dataclass(frozen=True)

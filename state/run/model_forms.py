@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic.config import JsonDict
 
 from acegraph.state.errors import InvalidCondition
-from acegraph.state.values.condition import Condition
+from acegraph.state.values import Condition
 
 
 def _drop_unsupported_keywords(schema: JsonDict) -> None:

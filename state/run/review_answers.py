@@ -8,8 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from acegraph.state.errors import InvalidAnswer, quoted
 from acegraph.state.task.reading import first_fault
-from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import ANALYST, Verdict, parse_decision
+from acegraph.state.values import ANALYST, Verdict, clean_text, parse_decision
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
 

@@ -11,10 +11,16 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from acegraph.state.run.context import Mode, Weights
-from acegraph.state.values.bullet import Source, Status
-from acegraph.state.values.condition import ConditionData
-from acegraph.state.values.transaction import Data, Fields
-from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    ConditionData,
+    Data,
+    Fields,
+    Source,
+    Status,
+    Verdict,
+)
 
 GivenTransaction = str | Mapping[str, object]
 UsageByNode = dict[str, dict[str, dict[str, int]]]

@@ -8,7 +8,7 @@ from typing import Final
 
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import PriorRule, Task
-from acegraph.state.values.condition import Comparison
+from acegraph.state.values import Comparison
 
 DEFAULT_NODE: Final = "fraud_detection"
 """The node whose task and policy count for a node that has none of its own."""

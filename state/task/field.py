@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Literal
 from zoneinfo import ZoneInfo
 
 from acegraph.state.errors import InvalidSettings, InvalidTransaction, some
-from acegraph.state.values.transaction import MAX_TEXT, Scalar, plain_value
+from acegraph.state.values import MAX_TEXT, Scalar, plain_value
 
 Kind = Literal["number", "flag", "category", "time", "text"]
 Role = Literal[

@@ -6,8 +6,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import ClassVar, Literal
 
-from acegraph.state.values.notation import is_nothing, with_point, written_number
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import Scalar, is_nothing, with_point, written_number
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,7 @@ from typing import Final, get_args
 
 from acegraph.state.task.field import Field, Kind, Part
 from acegraph.state.task.task import FIRST_LOOKS, Task, cases_to_look_at
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.transaction import is_derived, is_observed
+from acegraph.state.values import MENTIONS, CaseTable, Comparison, is_derived, is_observed
 
 _SHARE: Final = 0.05
 _MOST_FIELDS: Final = 300

@@ -17,9 +17,7 @@ from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import NEARLY, Epoch, Field, Kind, Part, Role
 from acegraph.state.task.task import Derived, Task, Window, fold
-from acegraph.state.values.decision import KINDS
-from acegraph.state.values.texts import SENTENCE
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import KINDS, SENTENCE, Scalar
 
 _FAR: Final = 1_000.0
 _MOST_WORDS: Final = 60

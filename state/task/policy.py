@@ -12,8 +12,7 @@ from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.reading import as_json, read_as
-from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.transaction import Data, DataView
+from acegraph.state.values import CostMatrix, Data, DataView
 
 MOST_COSTS: Final = 1e9
 _SHARES: Final = ("review_from", "review_to", "explore", "judge_bar")

@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.values.transaction import Data
+from acegraph.state.values import Data
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

@@ -8,7 +8,7 @@ from typing import Final, cast
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Kind
 from acegraph.state.task.task import Task
-from acegraph.state.values.transaction import Data, DataView
+from acegraph.state.values import Data, DataView
 
 _TYPES: Final[Mapping[Kind, str]] = {
     "number": "number", "flag": "boolean", "category": "string", "time": "string", "text": "string"

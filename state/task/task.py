@@ -14,10 +14,7 @@ from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Misfit
 from acegraph.state.task.form import Form
 from acegraph.state.task.reading import as_json, read_as, read_json
-from acegraph.state.values.condition import Comparison
-from acegraph.state.values.texts import is_named
-from acegraph.state.values.transaction import Data, Fields, plain_value
-from acegraph.state.values.verdict import APPROVE, DECLINE
+from acegraph.state.values import APPROVE, DECLINE, Comparison, Data, Fields, is_named, plain_value
 
 Unknown = Literal["ignore", "refuse", "grow"]
 What = Literal["count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio"]

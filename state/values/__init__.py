@@ -1,4 +1,59 @@
 """Plain values without a database: transactions, verdicts, conditions, bullets, decisions.
 
-What belongs to one run of the graph is in `run`; stored values are in `ledger` and `playbook`.
+What belongs to one run of the graph is in `run`; stored values are in `ledger` and `playbook`. This
+is their door: a name is imported from its module when it is first used.
 """
+# ruff: isort: skip_file
+
+from typing import TYPE_CHECKING
+
+from acegraph.state.lazy import later
+
+if TYPE_CHECKING:
+    from acegraph.state.values.bullet import Bullet, MAX_CONTENT, NOT_PROVED, REFINEMENT, Source
+    from acegraph.state.values.bullet import Status, WAITS_FOR, newest_set, number_of, of_source
+    from acegraph.state.values.cases import Case, CaseTable, Column, Columns, grown, stepped
+    from acegraph.state.values.condition import Comparison, Condition, ConditionData
+    from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, is_meant_as_condition
+    from acegraph.state.values.condition import parse_condition, stated_condition, written_field
+    from acegraph.state.values.costs import CostMatrix
+    from acegraph.state.values.decision import ACTED, Clock, CounterDeltas, DEPARTURE
+    from acegraph.state.values.decision import DecisionRecord, HELD_BACK, HOUR, KINDS, LET_THROUGH
+    from acegraph.state.values.decision import Label, PURGED, Past, Recorded, SHOWN, Shown, Sighting
+    from acegraph.state.values.decision import WINDOWS, add_deltas, credit
+    from acegraph.state.values.draw import ALL_COUNT, Draw, TABLE, drawing_number, is_drawn
+    from acegraph.state.values.draw import is_in_share
+    from acegraph.state.values.notation import decimal_commas, is_nothing, is_number
+    from acegraph.state.values.notation import may_be_thousands, rounded_risk, with_point, written
+    from acegraph.state.values.notation import written_number, written_risk
+    from acegraph.state.values.texts import LOOKALIKES, MAX_PHRASE, SENTENCE, facts_text, folded
+    from acegraph.state.values.texts import folded_words, is_named, memos_in, names_of
+    from acegraph.state.values.texts import without_quotes, without_remarks
+    from acegraph.state.values.transaction import Data, DataView, Fields, MAX_TEXT, Scalar
+    from acegraph.state.values.transaction import Transaction, clean_text, each_name_once
+    from acegraph.state.values.transaction import is_derived, is_observed, plain_value
+    from acegraph.state.values.transaction import render_fields
+    from acegraph.state.values.verdict import ANALYST, APPROVE, BY_ITSELF, DECLINE, GIVEN_LABEL
+    from acegraph.state.values.verdict import JUDGE, UNDECIDED, Verdict, folded_source, is_absence
+    from acegraph.state.values.verdict import log_odds_of, other, parse_decision, parse_verdict
+    from acegraph.state.values.verdict import sign_of
+
+__getattr__, __dir__ = later(__name__)
+
+__all__ = [
+    "ACTED", "ALL_COUNT", "ANALYST", "APPROVE", "BY_ITSELF", "DECLINE", "DEPARTURE", "GIVEN_LABEL",
+    "HELD_BACK", "HOUR", "JUDGE", "KINDS", "LET_THROUGH", "LOOKALIKES", "MAX_COMPARISONS",
+    "MAX_CONTENT", "MAX_PHRASE", "MAX_TEXT", "MENTIONS", "NOT_PROVED", "PURGED", "REFINEMENT",
+    "SENTENCE", "SHOWN", "TABLE", "UNDECIDED", "WAITS_FOR", "WINDOWS", "Bullet", "Case",
+    "CaseTable", "Clock", "Column", "Columns", "Comparison", "Condition", "ConditionData",
+    "CostMatrix", "CounterDeltas", "Data", "DataView", "DecisionRecord", "Draw", "Fields", "Label",
+    "Past", "Recorded", "Scalar", "Shown", "Sighting", "Source", "Status", "Transaction", "Verdict",
+    "add_deltas", "clean_text", "credit", "decimal_commas", "drawing_number", "each_name_once",
+    "facts_text", "folded", "folded_source", "folded_words", "grown", "is_absence", "is_derived",
+    "is_drawn", "is_in_share", "is_meant_as_condition", "is_named", "is_nothing", "is_number",
+    "is_observed", "log_odds_of", "may_be_thousands", "memos_in", "names_of", "newest_set",
+    "number_of", "of_source", "other", "parse_condition", "parse_decision", "parse_verdict",
+    "plain_value", "render_fields", "rounded_risk", "sign_of", "stated_condition", "stepped",
+    "with_point", "without_quotes", "without_remarks", "written", "written_field", "written_number",
+    "written_risk",
+]  # fmt: skip

@@ -12,7 +12,7 @@ from project_paths import ROOT
 
 from acegraph.graph.cli.main import app
 from acegraph.state import AceContext
-from acegraph.state.run.gone import NAMES
+from acegraph.state.gone import NAMES
 
 SURFACE: Final = tomllib.loads((ROOT / "tests/data/surface.toml").read_text(encoding="utf-8"))
 SURFACE_OF_0_2: Final[dict[str, str]] = SURFACE.pop("dropped")

@@ -23,9 +23,8 @@ from acegraph.graph.cli.printing import (
     usage_in_words,
     warn,
 )
-from acegraph.state import AceContext, InvalidSettings, Transaction
-from acegraph.state.values.notation import written_risk
-from acegraph.state.values.verdict import UNDECIDED, parse_verdict
+from acegraph.state import AceContext, InvalidSettings
+from acegraph.state.values import UNDECIDED, Transaction, parse_verdict, written_risk
 
 if TYPE_CHECKING:
     from acegraph.state import AceOutput

@@ -16,8 +16,9 @@ from acegraph.graph.cli.console import (
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell
-from acegraph.state import AceContext, InvalidSettings, Transaction
+from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
+from acegraph.state.values import Transaction
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, cast
 import typer
 
 from acegraph.state import AceError, InvalidInput
-from acegraph.state.values.transaction import each_name_once
+from acegraph.state.values import each_name_once
 
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts

@@ -8,7 +8,7 @@ from typing import Final
 
 from acegraph.graph.cli.printing import say, warn
 from acegraph.state import InvalidSettings
-from acegraph.state.run.gone import refuse_gone_variables
+from acegraph.state.gone import refuse_gone_variables
 
 STUDIO: Final = """{
   "dependencies": ["acegraph"],

@@ -17,10 +17,10 @@ from acegraph.graph.operations.review import switch
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
-from acegraph.state import DECLINE, Bullet
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
+from acegraph.state.values import DECLINE, Bullet
 
 _DONE: Final = {
     "retire": "retired",

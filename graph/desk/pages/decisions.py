@@ -13,14 +13,11 @@ from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.operations.replay import Replay, replay, selection_for
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.state import Transaction
 from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import cases_of_bullet, label_history, read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns, Rows
 from acegraph.state.task.form import read_cell
-from acegraph.state.values.bullet import number_of
-from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import APPROVE, DECLINE
+from acegraph.state.values import APPROVE, DECLINE, Fields, Transaction, number_of
 
 _PAGE: Final = 50
 _SEARCHED: Final = 5_000

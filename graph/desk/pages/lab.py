@@ -13,10 +13,9 @@ from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.records import Cases, Record
 from acegraph.nodes.curator.curator import Curator
-from acegraph.state import DECLINE, Condition, InvalidCondition
+from acegraph.state import InvalidCondition
 from acegraph.state.errors import InvalidInput
-from acegraph.state.values.bullet import MAX_CONTENT
-from acegraph.state.values.condition import Comparison, written_field
+from acegraph.state.values import DECLINE, MAX_CONTENT, Comparison, Condition, written_field
 
 _SHARES: Final = np.linspace(0, 1, 6)
 """Where frauds, and where good payments, are cut into equal parts."""

@@ -17,7 +17,7 @@ from acegraph.state.playbook.decision_index import (
     DecisionColumns,
     label_coverage,
 )
-from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values import CostMatrix
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from acegraph.graph.desk.visit import Visit
 from acegraph.graph.server.access import NotAllowed
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import declined_over
-from acegraph.state import APPROVE, Case, diff, rollback
+from acegraph.state import diff, rollback
 from acegraph.state.ledger.lookups import read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST
 from acegraph.state.run.review_answers import signature
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values import APPROVE, Case, CaseTable
 
 _PAGE: Final = 50
 _LAST: Final = 1_000

@@ -23,11 +23,11 @@ from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.node import understand
-from acegraph.state import AceContext, BulletPlaybook, ModelError, Transaction, UnknownDecision
+from acegraph.state import AceContext, BulletPlaybook, ModelError, UnknownDecision
 from acegraph.state.run.context import settle
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import RunSettings
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values import UNDECIDED, Transaction
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,7 @@ from acegraph.state.maintenance.label_withdrawal import (
     PurgeFilter,
     withdraw_labels,
 )
-from acegraph.state.values.bullet import Status, number_of
-from acegraph.state.values.transaction import clean_text
+from acegraph.state.values import Status, clean_text, number_of
 
 logger = logging.getLogger(__name__)
 

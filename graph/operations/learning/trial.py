@@ -23,20 +23,10 @@ from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.nodes.text.understand import fields_to_test
-from acegraph.state import (
-    DECLINE,
-    AceContext,
-    BudgetSpent,
-    Bullet,
-    Case,
-    InvalidSettings,
-    ModelError,
-    Transaction,
-)
+from acegraph.state import AceContext, BudgetSpent, InvalidSettings, ModelError
 from acegraph.state.playbook.index import unit
 from acegraph.state.run.context import settle
-from acegraph.state.values.bullet import WAITS_FOR
-from acegraph.state.values.texts import facts_text
+from acegraph.state.values import DECLINE, WAITS_FOR, Bullet, Case, Transaction, facts_text
 
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts

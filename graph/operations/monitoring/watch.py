@@ -14,9 +14,10 @@ from acegraph.graph.metrics.stability import Stability, of_field, of_numbers
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import AceContext, Bullet, BulletPlaybook
+from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.maintenance.activity import Activity, Record, activity_since
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
+from acegraph.state.values import Bullet
 
 RISK: Final = "risk"
 """The name under which the distribution of risk is reported."""

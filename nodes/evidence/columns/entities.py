@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.columns.learnable_fields import names_somebody
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.state.ledger.hidden_fields import REDACTED
-from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values import CaseTable, Column
 
 NOBODY: Final = frozenset("unknown guest anonymous anon none null na n/a other - 0".split())
 """Values that many individuals share."""

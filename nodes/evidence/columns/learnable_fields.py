@@ -13,8 +13,7 @@ from acegraph.nodes.text.category_words import is_field_name
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
-from acegraph.state.values.cases import CaseTable, Column
-from acegraph.state.values.transaction import is_derived, is_observed
+from acegraph.state.values import CaseTable, Column, is_derived, is_observed
 
 _SAMPLE: Final = 2_000
 """How many of the newest numbers of a field are looked at."""

@@ -21,12 +21,13 @@ from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP, CAN_TELL
 from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import find
-from acegraph.state.values.cases import CaseTable, stepped
-from acegraph.state.values.texts import (
+from acegraph.state.values import (
     MAX_PHRASE,
     SENTENCE,
+    CaseTable,
     folded_words,
     memos_in,
+    stepped,
     without_remarks,
 )
 

@@ -10,10 +10,7 @@ from typing import Final
 from acegraph.nodes.evidence.columns.entities import NOBODY
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
 from acegraph.state.ledger.hidden_fields import REDACTED
-from acegraph.state.values.decision import KINDS, Sighting
-from acegraph.state.values.notation import is_number, written
-from acegraph.state.values.texts import folded
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import KINDS, Scalar, Sighting, folded, is_number, written
 
 _MOST: Final = 10**15
 """Sums of so large amounts, in ten-thousandths, still fit into 64 bits."""

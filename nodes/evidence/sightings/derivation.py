@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
-from acegraph.state.values.decision import HOUR, WINDOWS, Past, Sighting
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values import HOUR, WINDOWS, Fields, Past, Sighting
 
 AMOUNT_UNIT: Final = 10_000
 _EARTH_DIAMETER_KM: Final = 12_742.0

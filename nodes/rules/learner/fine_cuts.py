@@ -8,10 +8,7 @@ import numpy as np
 from acegraph.nodes.evidence.columns.entities import distinct_numbers
 from acegraph.nodes.evidence.residuals import Mask, Numbers, Residuals
 from acegraph.nodes.rules.learner.literals import MIN_HOLDS, Literals, is_cut, roundest
-from acegraph.state import Condition
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.condition import Comparison
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values import CaseTable, Comparison, Condition, Scalar
 
 _BETTER_ELSEWHERE: Final = 1.0
 """Standard errors by which a cut that excludes the case may do better before the rule is dropped:

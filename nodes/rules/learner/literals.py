@@ -22,10 +22,15 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 from acegraph.nodes.evidence.columns.phrases import phrases_of, text_fields
 from acegraph.nodes.evidence.residuals import Mask, Numbers
 from acegraph.nodes.text.category_words import is_category
-from acegraph.state import Condition
-from acegraph.state.values.cases import CaseTable, Column
-from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.transaction import Scalar, is_observed
+from acegraph.state.values import (
+    MENTIONS,
+    CaseTable,
+    Column,
+    Comparison,
+    Condition,
+    Scalar,
+    is_observed,
+)
 
 Singles = NDArray[np.float32]
 MIN_HOLDS: Final = 4

@@ -16,7 +16,7 @@ import numpy as np
 from acegraph.nodes.evidence.backtest import ALIKE
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
 from acegraph.nodes.rules.learner.literals import MIN_HOLDS, Literals, Singles
-from acegraph.state.values.condition import MAX_COMPARISONS
+from acegraph.state.values import MAX_COMPARISONS
 
 Term = tuple[int, ...]
 """The literals of a rule, as sorted numbers."""

@@ -23,7 +23,7 @@ from acegraph.nodes.evidence.residuals import (
 from acegraph.nodes.rules.learner.literals import Literals, Singles
 from acegraph.nodes.rules.learner.search import Rows
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values import CaseTable
 
 _DRAWS: Final = 399
 _FINEST: Final = 1 / (_DRAWS + 1)

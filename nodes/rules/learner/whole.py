@@ -28,10 +28,15 @@ from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
 from acegraph.nodes.rules.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import APPROVE, DECLINE, Condition
-from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.verdict import Verdict, sign_of
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    CaseTable,
+    Condition,
+    CostMatrix,
+    Verdict,
+    sign_of,
+)
 
 _MIN_OF_EACH: Final = 15
 """How many cases of either label are needed."""

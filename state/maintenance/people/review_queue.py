@@ -21,10 +21,16 @@ from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
-from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import LET_THROUGH, Label, Recorded
-from acegraph.state.values.notation import written_risk
-from acegraph.state.values.verdict import ANALYST, JUDGE, Verdict
+from acegraph.state.values import (
+    ANALYST,
+    JUDGE,
+    LET_THROUGH,
+    Case,
+    Label,
+    Recorded,
+    Verdict,
+    written_risk,
+)
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings

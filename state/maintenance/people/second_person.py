@@ -11,9 +11,7 @@ from acegraph.state.database.encoding import now
 from acegraph.state.database.kept_values import forget, keep, kept
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.maintenance.people.users import users
-from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.transaction import Data
-from acegraph.state.values.verdict import DECLINE
+from acegraph.state.values import DECLINE, Bullet, Data
 
 _KEY: Final = "look:"
 

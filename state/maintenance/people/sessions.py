@@ -12,7 +12,7 @@ from typing import Final
 from acegraph.state.database.base import Database
 from acegraph.state.database.kept_values import forget, keep, kept, kept_value
 from acegraph.state.maintenance.people.users import User, find_login
-from acegraph.state.values.transaction import DataView
+from acegraph.state.values import DataView
 
 LONGEST_SECONDS: Final = 12 * 3600
 IDLE_SECONDS: Final = 3600

@@ -18,8 +18,7 @@ from typer.testing import CliRunner
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.cli.running.setup import SETTING_NAMES
-from acegraph.state import BulletPlaybook
-from acegraph.state.run import gone
+from acegraph.state import BulletPlaybook, gone
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"

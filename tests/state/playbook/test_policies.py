@@ -11,7 +11,7 @@ from acegraph.graph import create_ace_graph
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, PlaybookError
 from acegraph.state.database.migrations import hidden_in, policy_in
 from acegraph.state.errors import OutdatedVersion
-from acegraph.state.run.gone import SETTINGS
+from acegraph.state.gone import SETTINGS
 from acegraph.state.task.policy import Policy
 
 RISKY = {"amount": 2500.0, "hour": 3, "vpn": True}
