@@ -33,7 +33,9 @@ _ERROR: Final = 2 * 2.0**-24
 in any order of summing. The textbook bound n u (Higham 2002, section 3.1) counts twice: once for
 the product, once because the length of a stored unit vector is itself rounded."""
 _FIRST_READ: Final = 64
-"""The vectors of so many that could be best are kept; only if others could be, they are read."""
+_AND_OF: Final = 50
+"""The vectors of so many that could be best, and of one in so many, are kept; only if others could
+be, they are read."""
 RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 
@@ -267,7 +269,8 @@ def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
             least += c.products * c.products[last] - sines * sines[last] - 3 * error
             most = scores + weight * (1 - least / len(picked))
             if vectors is None:
-                first = np.argpartition(-most, min(_FIRST_READ, len(most) - 1))[:_FIRST_READ]
+                wanted = _FIRST_READ + len(most) // _AND_OF
+                first = np.argpartition(-most, min(wanted, len(most) - 1))[:wanted]
                 left, alike = np.sort(first), np.zeros(len(first))
                 vectors = c.matrix[c.rows[left]]
                 alike += (vectors @ c.matrix[c.rows[picked]].T).sum(axis=1)

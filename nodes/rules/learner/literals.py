@@ -39,6 +39,8 @@ _LEVELS: Final = (0.01, *(i / 21 for i in range(1, 21)), 0.99, 0.997)
 """The quantiles at which a number is cut."""
 _EVEN: Final = 10
 """At so many even steps it is cut, too."""
+_ENDS: Final = (0.001, 0.98, 1 - 1e-9)
+"""And where so much of either label lies below: where the one ends, the other may go on."""
 _ROUND: Final = 0.01
 """The share of the cases that a cut may pass over to become a round number."""
 _COMMON: Final = 0.04
@@ -150,10 +152,12 @@ def cuts_of(numbers: Numbers, fraud: Mask, shares: Numbers) -> list[float | int]
     """
     known = ~np.isnan(numbers)
     values, at = np.unique(numbers[known], return_inverse=True)
-    weight = np.zeros(len(values))
+    weight, ends = np.zeros(len(values)), list[NDArray[np.intp]]()
     for label in (fraud[known], ~fraud[known]):
         of_label = np.bincount(at, shares[known] * label, minlength=len(values))
-        weight += of_label / max(float(of_label.sum()), 1e-12)
+        part = of_label / max(float(of_label.sum()), 1e-12)
+        weight += part
+        ends.append(np.searchsorted(np.cumsum(part), _ENDS) + 1)
     if len(values) < 2:
         return []
     below = np.cumsum(weight) - weight
@@ -164,7 +168,9 @@ def cuts_of(numbers: Numbers, fraud: Mask, shares: Numbers) -> list[float | int]
         even = np.linspace(
             values[max(first - 1, 0)], values[min(last, len(values) - 1)], _EVEN + 2
         )[1:-1]
-        places = np.append(np.searchsorted(below, _LEVELS), np.searchsorted(values, even))
+        places = np.concatenate(
+            [np.searchsorted(below, _LEVELS), np.searchsorted(values, even), *ends]
+        )
     inside = np.unique(places[(places > 0) & (places < len(values))])
     lowest = np.maximum(np.searchsorted(below, below[inside] - _ROUND), 1)
     highest = np.searchsorted(below, below[inside] + _ROUND, side="right") - 1

@@ -135,7 +135,7 @@ def best_rules(
     *_, fit = searched.sets(searched.rows, shape.pairs, shape.length)
     if not is_ranked:
         fit = shortened(searched.rows, fit, staying)
-    found = searched.conditions(fit, table, moves=not is_ranked)
+    found = searched.conditions(fit, table)
     if not found:
         return None
     highest = HighestRisk()
@@ -216,7 +216,7 @@ class _Searched:
         stay = [(first + i,) for i in range(self.staying)]
         return search(rows, most, pairs=pairs, staying=stay)
 
-    def conditions(self, fit: Fit, table: CaseTable, *, moves: bool) -> list[Condition]:
+    def conditions(self, fit: Fit, table: CaseTable) -> list[Condition]:
         """The rules of a set as conditions, best first; without those that contradict the verdict
         of a standing rule, or lower a risk by what a text mentions. New ones get fine cuts.
         """
@@ -234,10 +234,9 @@ class _Searched:
                 continue
             if rule is None:
                 rule = Condition(closest_cuts(tests), verdict)
-                if moves:
-                    rest = residuals(table.fraud, log_odds - weight * held, shares)
-                    rest = rest.towards(sign_of(verdict))
-                    rule = with_fine_cuts(rule, table, rest, literals) or rule
+                rest = residuals(table.fraud, log_odds - weight * held, shares)
+                rest = rest.towards(sign_of(verdict))
+                rule = with_fine_cuts(rule, table, rest, literals) or rule
             found[rule] = abs(float(weight)) * float(held.std())
         return sorted(found, key=lambda rule: -found[rule])
 
