@@ -3,9 +3,10 @@
 A rule that was right and then stops being right marks a change, and cases from before the change
 would slow down the search for what is true now. But frauds that are missing mark none: the newest
 labels of every file say "honest" where the chargeback has not come yet. So a rule that declines
-marks a change only if frauds have come up elsewhere at the same time. The result depends only on
-the cases and the rules: nothing has to be stored, a replay gives the same result, and what later
-labels contradict is undone.
+marks a change only if frauds have come up elsewhere at the same time. And a rule that fires only at
+times, such as one about a month, marks none: its next season is another one. The result depends
+only on the cases and the rules: nothing has to be stored, a replay gives the same result, and what
+later labels contradict is undone.
 """
 
 from collections.abc import Sequence
@@ -28,6 +29,12 @@ _ELSEWHERE: Final = 3.0
 """Standard errors by which frauds elsewhere must have become more frequent."""
 _SURE: Final = 4.5
 """Standard errors of the fall: many, since every row of every rule is tested after each mistake."""
+_FIRES_A_BLOCK: Final = 5
+_MOST_BLOCKS: Final = 20
+_HARDLY: Final = 0.1
+_OFTEN: Final = 0.3
+"""A rule is of a season that in more than so many of the blocks of time fires less than a tenth as
+often as in the mean; so many fires make a block, so that it is not by chance."""
 _NEWEST: Final = 20
 """How many of the newest retired rules are tested besides the active ones."""
 
@@ -54,6 +61,8 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     """
     agreeing = table.labelled(rule.verdict)
     rows, shares = np.flatnonzero(rule.holds_over(table)), case_shares(table)
+    if _is_of_a_season(rows, len(table)):
+        return 0
     fires, hits = np.cumsum(shares[rows]), np.cumsum(shares[rows] * agreeing[rows])
     n = float(fires[-1]) if len(rows) else 0.0
     splits = np.flatnonzero((fires >= _MIN_FIRES) & (n - fires >= _MIN_FIRES))
@@ -75,6 +84,13 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     if rule.verdict == DECLINE and not _moved_elsewhere(rule.holds_over(table), table, row):
         return 0
     return row
+
+
+def _is_of_a_season(rows: NDArray[np.intp], n: int) -> bool:
+    """Whether a rule that fires on these rows of so many hardly fires for much of the time."""
+    blocks = max(min(len(rows) // _FIRES_A_BLOCK, _MOST_BLOCKS), 1)
+    fires = np.bincount(rows * blocks // n, minlength=blocks)
+    return bool(np.mean(fires < _HARDLY * fires.mean()) > _OFTEN)
 
 
 def _moved_elsewhere(fired: NDArray[np.bool_], table: CaseTable, row: int) -> bool:

@@ -1,5 +1,7 @@
 """Drift: what changed is noticed, what did not is left alone."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from acegraph.graph import TrainingPipeline
@@ -30,6 +32,34 @@ def test_without_a_change_all_cases_stay() -> None:
     for seed in range(20):
         table = table_of(400, 400, seed)
         assert len(since_change(table, bullets)) == 400
+
+
+def seasons(seed: int, n: int = 2_400) -> tuple[CaseTable, list[Bullet]]:
+    """Two years of a stable rule, in which some months have more fraud than others; and bullets,
+    of which those about months of the first year do not hold in the second.
+    """
+    rng = np.random.default_rng(seed)
+    by_month, cases = rng.choice([0.05, 0.2, 0.5], 24), []
+    for i in range(n):
+        size, month = float(rng.integers(0, 200)), i * 24 // n
+        is_fraud = rng.random() < by_month[month] + 0.4 * (size >= 100)
+        fields = {"size": size, "month": float(month % 12)}
+        cases.append(Case(str(i), fields, "DECLINE" if is_fraud else "APPROVE"))
+    worst = np.argsort(-by_month[:12])[:4]
+    texts = [f"DECLINE when month >= {m} and month < {m + 1}" for m in worst]
+    retired = [Bullet(f"r{m}", "", "node", status="retired") for m in worst]
+    old = [
+        replace(b, content=t, condition=Condition.parse(t))
+        for b, t in zip(retired, texts, strict=True)
+    ]
+    return CaseTable(cases), [Bullet("b1", RULE.render(), "node", condition=RULE), *old]
+
+
+def test_a_season_is_no_change() -> None:
+    for seed in range(40):
+        table, bullets = seasons(seed)
+        for n in range(1_300, 2_401, 220):
+            assert len(since_change(table.first(n), bullets)) == n
 
 
 def test_labels_that_have_not_come_yet_are_no_change() -> None:
