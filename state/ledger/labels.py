@@ -7,6 +7,8 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -32,6 +34,9 @@ from acegraph.state.values import (
     folded_source,
     is_absence,
 )
+
+_settings_of: Final[Callable[[str], DataView]] = lru_cache(json.loads)
+"""Those of most cases are the same."""
 
 
 def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]) -> bool:
@@ -123,16 +128,20 @@ class CaseState:
     is_open: bool = False
     """Whether it is evidence that nobody has decided or labelled."""
 
-    @property
-    def recorded(self) -> Recorded:
-        """What is said of it where nothing changes."""
+    def recorded(
+        self, label: Label | None, deltas: CounterDeltas | None = None, *, is_new: bool = False
+    ) -> Recorded:
+        """What is said of it with a label that it has, or gets, or none."""
         return Recorded(
             decision=self.decision,
             node=self.node,
             is_new_decision=False,
             counted=self.counted,
-            label=self.label,
+            label=label,
+            label_changed=is_new,
             lesson=self.lesson,
+            deltas=deltas or {},
+            was_open=is_new and self.is_open,
         )
 
 
@@ -148,7 +157,7 @@ def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
             json.loads(row.lesson) if row.lesson is not None else None,
             row.decided_by,
             row.created_at,
-            json.loads(row.settings) if row.settings else {},
+            _settings_of(row.settings or "{}"),
             bool(row.evidence) and row.decided_by is None and not row.revision,
         )
         for row in writer.connection.execute(sql.CASE_STATES, {"ids": ids})
@@ -225,18 +234,19 @@ def apply_labels(
         for row in writer.connection.execute(sql.CREDITED, {"ids": counted}):
             credited.setdefault(row.case, {})[row.bullet] = row.argued_for
     return {
-        i: _labelled(state, changed[i], credited.get(i, {})) if i in changed else state.recorded
+        i: _labelled(state, changed[i], credited.get(i, {}))
+        if i in changed
+        else state.recorded(state.label)
         for i, state in states.items()
     }
 
 
 def _labelled(state: CaseState, label: Label | None, argued_for: Mapping[int, str]) -> Recorded:
     """What is said of a case that gets a label, or loses the one that it had."""
-    deltas: CounterDeltas = {}
-    if state.counted:
-        deltas = add_deltas(credit(argued_for, state.label, sign=-1), credit(argued_for, label))
-    given = replace(state.recorded, label=label, label_changed=True)
-    return replace(given, deltas=deltas, was_open=state.is_open)
+    deltas = credit(argued_for, label) if state.counted else {}
+    if state.counted and state.label:
+        deltas = add_deltas(credit(argued_for, state.label, sign=-1), deltas)
+    return state.recorded(label, deltas, is_new=True)
 
 
 def _store_confirmations(
