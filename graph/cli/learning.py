@@ -85,10 +85,11 @@ def train(
         taken = _taken_in(file, columns, context, online=online)
         report, bullets = _learned(taken, context, limits, online=online)
     facts = {**report.to_json(), **taken.rows(report), "warnings": warnings}
+    told = facts | {"held_out": report.held_out_in_words}
     tell(
         facts,
         *bullets,
-        *facts_in_lines({name: facts[name] for name in _TOLD}),
+        *facts_in_lines({name: told[name] for name in _TOLD}),
         "" if report.held_out else _NOT_HELD_OUT,
         *usage_in_words(),
         "" if report.bullets_active else _why_nothing(report, taken.dataset.unlabelled),

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Unpack
 
+import numpy as np
+
 from acegraph.graph.build import Collaborators, Parts, gather_parts
 from acegraph.graph.data.declare import declare
 from acegraph.graph.data.files import Item, as_items, row_name
@@ -25,7 +27,7 @@ from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.report import Failures, TrainingReport
 from acegraph.nodes.agent.agent import SimpleFraudAgent, as_agent
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.drift import caught_in_counts, since_change
 from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
@@ -349,9 +351,9 @@ def _before_learning(run: Run) -> dict[str, float]:
     if not run.truths:
         return {}
     fraud, declined = run.fraud, run.declined
+    newest = np.arange(len(fraud)) * 6 >= len(fraud) * 5
     return {
-        "frauds": int(fraud.sum()),
-        "caught": int((fraud & declined).sum()),
+        **caught_in_counts(fraud, declined, newest),
         "false_declines": round(int((declined & ~fraud).sum()) / max(int((~fraud).sum()), 1), 4),
     }
 

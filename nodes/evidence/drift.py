@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.residuals import Mask
 from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition
 
 _MIN_FIRES: Final = 10
@@ -37,6 +38,27 @@ _OFTEN: Final = 0.3
 often as in the mean; so many fires make a block, so that it is not by chance."""
 _NEWEST: Final = 20
 """How many of the newest retired rules are tested besides the active ones."""
+
+
+def moments(table: CaseTable) -> list[str]:
+    """When each case was, in ISO 8601: the time of its payment, else that of its label."""
+    time = table.task.of_role("time") if table.task else None
+    said = [(case.fields.get(time.name) if time else None, case.known_at) for case in table]
+    return [when if isinstance(when, str) else known_at for when, known_at in said]
+
+
+def newest_sixth(table: CaseTable) -> Mask:
+    """Which of the cases are the newest sixth: old frauds may hide that new ones are missed."""
+    order, newest = np.argsort(moments(table), kind="stable"), np.zeros(len(table), bool)
+    newest[order] = np.cumsum(table.weights[order]) > table.weights.sum() * 5 / 6
+    return newest
+
+
+def caught_in_counts(fraud: Mask, declined: Mask, newest: Mask) -> dict[str, float]:
+    """How many frauds there are and how many are caught, of all and of the newest cases."""
+    counted = {"frauds": fraud, "caught": fraud & declined}
+    counted |= {f"newest_{name}": mask & newest for name, mask in counted.items()}
+    return {name: int(mask.sum()) for name, mask in counted.items()}
 
 
 def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:

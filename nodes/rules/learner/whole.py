@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.drift import caught_in_counts, newest_sixth
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, log_odds_of, residuals
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.rules.learner.fine_cuts import with_fine_cuts
@@ -81,8 +82,9 @@ class RuleSet:
     highest: HighestRisk
     """The highest risk that held-out cases bear out."""
     held_out: dict[str, float]
-    """Frauds among the held-out cases, how many were caught, and the share of honest payments that
-    were declined, with the threshold that counts without costs; the highest risk borne out."""
+    """Frauds among the held-out cases and how many were caught, also of the newest sixth, and the
+    share of honest payments that were declined, with the threshold that counts without costs; the
+    highest risk borne out."""
     stands_out: bool = False
     """Whether chance hardly ever explains as much."""
 
@@ -173,6 +175,8 @@ class _Searched:
     fired: Mask
     """Which of the standing rules fires where."""
     staying: int
+    newest: Mask
+    """Which of the cases are among the newest of the whole table."""
 
     @classmethod
     def of(
@@ -208,7 +212,8 @@ class _Searched:
             start_over(table)[chosen],
             shares[chosen],
         )
-        return cls(rows, stand_for[chosen], tuple(standing), fired, staying)
+        newest = newest_sixth(table)[chosen]
+        return cls(rows, stand_for[chosen], tuple(standing), fired, staying, newest)
 
     def sets(self, rows: Rows, pairs: bool, most: int) -> Iterator[Fit]:
         """The best sets of these rows, longer and longer, each with the rules that stay."""
@@ -357,8 +362,7 @@ def _in_numbers(searched: _Searched, log_odds: Numbers, highest: HighestRisk) ->
     declined = RiskScale(shift, highest.risk, share).declines(log_odds, {})
     honest = rows.shares * ~rows.fraud
     return {
-        "frauds": int(rows.fraud.sum()),
-        "caught": int((declined & rows.fraud).sum()),
+        **caught_in_counts(rows.fraud, declined, searched.newest),
         "false_declines": round(float(honest @ declined) / float(honest.sum()), 4),
         "highest_risk": highest.risk,
     }

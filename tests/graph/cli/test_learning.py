@@ -46,7 +46,7 @@ def test_train_ends_with_rows_frauds_what_was_held_out_and_warnings() -> None:
     assert cases == 50 - said["too_young"]
     assert end[3:5] == [f"  cases: {cases}", f"  frauds: {frauds}"]
     held_out = said["held_out"]
-    wanted = f"  held out: frauds {held_out['frauds']}" if held_out else "nothing was held out"
+    wanted = f"  held out: {held_out['caught']} of" if held_out else "nothing was held out"
     assert any(line.startswith(wanted) for line in end)
     assert [w.removeprefix("warning: ") for w in end if w.startswith("warning")] == said["warnings"]
     assert "2 rows have no label" in " ".join(said["warnings"])
@@ -55,6 +55,23 @@ def test_train_ends_with_rows_frauds_what_was_held_out_and_warnings() -> None:
 def test_where_nothing_was_held_out_train_names_what_measures_it() -> None:
     write(30, flip_at=30)
     assert "nothing was held out; acegraph compare says how" in run(*TRAIN).stdout
+
+
+def test_train_says_that_the_frauds_it_catches_are_old_ones() -> None:
+    rng = np.random.default_rng(0)
+    lines = ["paid_at,size,fraud"]
+    for i in range(300):
+        size, by_chance = int(rng.integers(0, 200 if i < 250 else 100)), rng.random() < 0.3
+        is_fraud = size >= 100 if i < 250 else by_chance
+        lines.append(f"2026-{1 + i // 28:02}-{1 + i % 28:02} 12:00,{size},{int(is_fraud)}")
+    lines[1:] = reversed(lines[1:])  # the time counts, and not the place
+    Path("f.csv").write_text("\n".join(lines))
+    held_out = json.loads(run(*TRAIN, "--playbook", "a.db", "--json").stdout)["held_out"]
+    new = held_out["newest_frauds"]
+    assert (held_out["newest_caught"], new > 10) == (0, True)
+    assert held_out["caught"] >= held_out["frauds"] - new - 5
+    said = f"{held_out['frauds']} frauds are caught, of the newest sixth of the cases 0 of {new};"
+    assert said in run(*TRAIN, "--playbook", "b.db").stdout
 
 
 @pytest.mark.slow
@@ -67,7 +84,9 @@ def test_a_change_is_said_with_its_row_and_can_be_switched_off() -> None:
     assert 70 <= row <= 95
     sentence = f"a change was seen at row {row}; {141 - row} of 140 labelled cases still count"
     assert (said["change"], sentence in done.stderr) == (sentence, True)
-    assert said["held_out"]["frauds"] == said["frauds"]
+    held_out = said["held_out"]
+    assert held_out["frauds"] == said["frauds"]
+    assert 0 < held_out["newest_frauds"] < held_out["frauds"] / 3
 
 
 def test_compare_says_where_a_change_was_seen(capsys: pytest.CaptureFixture[str]) -> None:
