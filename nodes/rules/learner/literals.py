@@ -137,11 +137,24 @@ def _comparisons(name: str, table: CaseTable, shares: Numbers) -> Iterator[Compa
         for cut in cuts_of(column.numbers, table.fraud, shares):
             yield Comparison(name, "<", cut)
             yield Comparison(name, ">=", cut)
+        yield from (Comparison(name, "is", code) for code in _codes(column.known_numbers()))
     else:
         yield from (Comparison(name, "is", value) for value in _groups(column))
         yield from (Comparison(name, "is not", value) for value in common_values(column))
     if not column.known().all():
         yield Comparison(name, "is missing")
+
+
+def _codes(numbers: Numbers) -> list[int]:
+    """The numbers that may be codes: whole ones of which there are few, each of a group of cases.
+
+    >>> _codes(np.array([5411.0, 7011.0, 7995.0] * 5)), _codes(np.array([1.0, 2.5, 3.0] * 5))
+    ([5411, 7011, 7995], [])
+    """
+    values, counts = np.unique(numbers, return_counts=True)
+    if not 2 < len(values) <= MAX_CATEGORIES or (values % 1).any():
+        return []
+    return [int(value) for value in values[counts >= A_GROUP]]
 
 
 def cuts_of(numbers: Numbers, fraud: Mask, shares: Numbers) -> list[float | int]:

@@ -52,6 +52,19 @@ def test_no_rule_is_sought_over_a_protected_field() -> None:
     assert found is None or all("size" not in rule.fields for rule in found.conditions)
 
 
+def test_whole_numbers_are_tried_as_codes_and_as_quantities() -> None:
+    rng = np.random.default_rng(3)
+    cases = []
+    for i in range(200):
+        fields = {"code": float(100 + 7 * rng.integers(0, 12)), "noise": float(rng.normal())}
+        risky = rng.random() < (0.9 if fields["code"] in (121, 142, 163) else 0.1)
+        cases.append(Case(f"c{i}", fields, "DECLINE" if risky else "APPROVE"))
+    found = best_rules(CaseTable(cases))
+    assert found is not None
+    rules = {f"DECLINE when code is {code}" for code in (121, 142, 163)}
+    assert {rule.render() for rule in found.conditions} == rules
+
+
 @pytest.mark.parametrize("share", [0.03, 0.3])
 def test_nothing_is_found_in_noise(share: float) -> None:
     for seed in range(2):
