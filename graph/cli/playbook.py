@@ -23,6 +23,7 @@ from acegraph.state import InvalidSettings
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.maintenance.versions import Difference
+    from acegraph.state.values import Bullet
 
 _MORE: Final = ("proof", "weight", "problem_types", "evidence", "origin", "related", "created_at")
 """What is told of one bullet besides its line of the table."""
@@ -49,13 +50,16 @@ def list_bullets(
             _show(book, bullet_id)
             return
         bullets = [b for b in book if everything or b.status == "active"]
-        version = book.version
+        version, last_right = book.version, _last_right(book, bullets)
     hint = "yet; 'acegraph train FILE' learns some"
     if version:
         hint = "in use; 'acegraph playbook history' tells what became of them"
     tell(
-        {"version": version, "bullets": [bullet_to_json(b) for b in bullets]},
-        bullet_table(bullets, f"{shown()}, version {version}")
+        {
+            "version": version,
+            "bullets": [{**bullet_to_json(b), "last_right": last_right[b.id]} for b in bullets],
+        },
+        bullet_table(bullets, f"{shown()}, version {version}", last_right)
         if bullets
         else f"no bullets in {shown()} {hint}",
     )
@@ -67,13 +71,22 @@ def _show(book: "BulletPlaybook", bullet_id: str) -> None:
 
     bullet = book.get_bullet(bullet_id)
     history = book.history(bullet_id)
-    facts = bullet_to_json(bullet)
+    last_right = _last_right(book, [bullet])
+    facts = {**bullet_to_json(bullet), "last_right": last_right[bullet_id]}
     tell(
         {**facts, "history": history},
-        bullet_table([bullet], f"{bullet_id} in {shown()}"),
+        bullet_table([bullet], f"{bullet_id} in {shown()}", last_right),
         *facts_in_lines({name: facts[name] for name in _MORE}),
         history_table(history, "history"),
     )
+
+
+def _last_right(book: "BulletPlaybook", bullets: "list[Bullet]") -> dict[str, str]:
+    """By bullet when the newest labelled case was that it gets right."""
+    from acegraph.graph.metrics.records import Cases
+
+    cases = {node: Cases(book.cases(node)) for node in {b.node for b in bullets}}
+    return {b.id: cases[b.node].last_right(b) for b in bullets}
 
 
 def set_status(

@@ -187,20 +187,29 @@ def _group_cells(group: "GroupRates") -> tuple[object, ...]:
     return group.group, group.honest, declined, group.fraud, missed
 
 
-def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
-    """Bullets with their counters and their backtest."""
+def bullet_table(
+    bullets: Sequence[Bullet], title: str, last_right: Mapping[str, str] | None = None
+) -> Table:
+    """Bullets with their counters and their backtest, and when they were last right, if given."""
+    days = {name: [when[:10]] for name, when in (last_right or {}).items()}
     return _grid(
         title,
-        ["id", "=heuristic", "source", "status", ">helpful", ">harmful", ">shown", ">backtest"],
+        [
+            *("id", "=heuristic", "source", "status", ">helpful", ">harmful", ">shown"),
+            *(">backtest", ">last right")[: 2 if days else 1],
+        ],
         (
             (
                 *(b.id, _heuristic(b), b.source, b.status),
                 *(b.helpful_count, b.harmful_count, b.times_selected, _backtest(b)),
+                *days.get(b.id, ()),
             )
             for b in bullets
         ),
         "helpful and harmful: outcomes where it fired, also while it was held back and not shown; "
-        "backtest: right of fired, before it acted",
+        "backtest: right of fired, before it acted"
+        + "; last right: the day of the newest payment that it gets right"
+        * bool(days),
     )
 
 

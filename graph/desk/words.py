@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from markupsafe import Markup
 
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
+from acegraph.state.database.encoding import as_utc
 from acegraph.state.task.task import Task
 from acegraph.state.values import written_risk
 
@@ -49,7 +50,7 @@ def when(given: str | float | None, kind: Literal["minute", "day"] = "minute") -
     if not given:
         return NOTHING
     if isinstance(given, str):
-        given = datetime.fromisoformat(given).timestamp()
+        given = datetime.fromisoformat(as_utc(given)).timestamp()
     at = datetime.fromtimestamp(given, UTC)
     text = at.strftime("%Y-%m-%d" if kind == "day" else "%Y-%m-%d %H:%M")
     return Markup('<time datetime="{}" data-kind="{}">{}</time>').format(at.isoformat(), kind, text)

@@ -5,11 +5,13 @@ A record counts columns, batch by batch, and does not know where they come from.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Share
+from acegraph.nodes.evidence.drift import moments
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition, Scalar, Verdict
@@ -101,6 +103,10 @@ class Cases:
         self.amounts = column.numbers if column else np.full(len(table), np.nan)
         self._declined: tuple[Ruleset, Rows] | None = None
 
+    @cached_property
+    def _moments(self) -> list[str]:
+        return moments(self.table)
+
     def declined(self, ruleset: Ruleset) -> Rows:
         """On which of them a ruleset declines; that of the last one is kept."""
         known = self._declined
@@ -124,6 +130,13 @@ class Cases:
         without = declined_over(replace(ruleset, rules=others), self.table)
         is_same = self.declined(ruleset) == without
         return self.tried(bullet.condition, bullet.condition.holds_over(self.table), is_same)
+
+    def last_right(self, bullet: Bullet) -> str:
+        """When the newest case was that a bullet gets right (ISO 8601); empty if none is known."""
+        if bullet.condition is None:
+            return ""
+        right = bullet.condition.holds_over(self.table) & self.table.labelled(bullet.verdict)
+        return max((self._moments[row] for row in np.flatnonzero(right)), default="")
 
     def newest(self, rows: Rows, most: int) -> list[tuple[str, Mapping[str, Scalar | None]]]:
         """The newest of some of the cases: their ids and fields."""

@@ -42,6 +42,8 @@ class Row:
     """None for prose."""
     record: Share
     """Of the outcomes that counted for it, those that were right."""
+    last_right: str
+    """When the newest labelled case was that it gets right; empty if none is known."""
 
     @property
     def blocked(self) -> int | None:
@@ -93,6 +95,7 @@ def _row(desk: Desk, bullet: Bullet) -> Row:
         bullet,
         desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
+        desk.cases().last_right(bullet),
     )
 
 

@@ -64,6 +64,7 @@ def test_train_says_that_the_frauds_it_catches_are_old_ones() -> None:
         size, by_chance = int(rng.integers(0, 200 if i < 250 else 100)), rng.random() < 0.3
         is_fraud = size >= 100 if i < 250 else by_chance
         lines.append(f"2026-{1 + i // 28:02}-{1 + i % 28:02} 12:00,{size},{int(is_fraud)}")
+    last = next(line[:10] for line in reversed(lines[:251]) if line.endswith("1"))
     lines[1:] = reversed(lines[1:])  # the time counts, and not the place
     Path("f.csv").write_text("\n".join(lines))
     held_out = json.loads(run(*TRAIN, "--playbook", "a.db", "--json").stdout)["held_out"]
@@ -72,6 +73,10 @@ def test_train_says_that_the_frauds_it_catches_are_old_ones() -> None:
     assert held_out["caught"] >= held_out["frauds"] - new - 5
     said = f"{held_out['frauds']} frauds are caught, of the newest sixth of the cases 0 of {new};"
     assert said in run(*TRAIN, "--playbook", "b.db").stdout
+    bullets = json.loads(run("playbook", "list", "--playbook", "a.db", "--json").stdout)["bullets"]
+    assert last in [bullet["last_right"][:10] for bullet in bullets]
+    shown = run("playbook", "list", "--playbook", "a.db").stdout
+    assert ("last right" in shown, last in shown) == (True, True)
 
 
 @pytest.mark.slow

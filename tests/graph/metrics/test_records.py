@@ -22,3 +22,21 @@ def test_a_rule_adds_what_the_playbook_declines_because_of_it() -> None:
     assert (first.right, first.added) == (Share(5, 6), Counts(4, 3, 1))
     assert (second.right, second.added) == (Share(2, 2), Counts())
     assert cases.record_of(prose, ruleset) is None
+
+
+def test_a_rule_was_last_right_on_a_payment_and_not_when_its_label_came() -> None:
+    task = Task("numbers", (Field("at", "time", "time"), Field("x", "number")))
+    days = ("2026-03-01", "2026-01-13", "2026-01-02", "2026-02-01")
+    rows = [
+        Case(f"c{i}", {"at": day, "x": i}, "DECLINE" if i in (1, 2) else "APPROVE", known_at=at)
+        for i, (day, at) in enumerate(zip(days, ("2027-01-01", "2027-01-03") * 2, strict=True))
+    ]
+    playbook, table = BulletPlaybook(task=task), CaseTable(rows)
+    bullet, never, prose = (
+        playbook.get_bullet(playbook.add_bullet(text, NODE))
+        for text in ("DECLINE when x >= 0", "DECLINE when x >= 3", "look twice")
+    )
+    assert Cases(table).last_right(bullet) == "2027-01-03"
+    table.task = task
+    last_right = Cases(table).last_right
+    assert [last_right(one) for one in (bullet, never, prose)] == ["2026-01-13", "", ""]
