@@ -3,14 +3,12 @@
 The columns are what `guess` takes them for (state/task/guess.py), or what was said of them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
+from typing import Final, NotRequired, TypedDict
 
 from acegraph.graph.data.forms import Forms
 from acegraph.graph.data.labels import a_label, need, read_label
@@ -19,12 +17,10 @@ from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all
 from acegraph.state.errors import InvalidDataset, InvalidInput
+from acegraph.state.run.schema import GivenTransaction
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
 from acegraph.state.values import DECLINE, Scalar, Transaction, Verdict, is_derived, is_number
-
-if TYPE_CHECKING:
-    from acegraph.state.run.schema import GivenTransaction
 
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOKED_AT: Final = 20_000
@@ -117,7 +113,7 @@ class Dataset:
         """Whether a field is known as the amount."""
         return bool(self.task and self.task.of_role("amount"))
 
-    def without(self, names: Iterable[str]) -> Dataset:
+    def without(self, names: Iterable[str]) -> "Dataset":
         """The same rows, understood again without these columns, those of them that they have."""
         known = {name for row in self.read.rows for name in row}
         ignored = {**self.layout.declared, **dict.fromkeys(known.intersection(names), "ignored")}

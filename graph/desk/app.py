@@ -3,8 +3,6 @@
 It is mounted under /desk: by `acegraph desk`, by `acegraph serve`, and beside a LangGraph server.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path

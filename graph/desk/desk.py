@@ -1,13 +1,11 @@
 """What the pages of the desk work with: the service, the decisions in memory, the templates."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -16,6 +14,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
 from acegraph.graph.metrics.records import Cases
+from acegraph.graph.server.service import Service
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
@@ -23,11 +22,8 @@ from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
+from acegraph.state.maintenance.people.users import Role, User
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
-
-if TYPE_CHECKING:
-    from acegraph.graph.server.service import Service
-    from acegraph.state.maintenance.people.users import Role, User
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 T = TypeVar("T")
@@ -43,7 +39,7 @@ class Page:
     role: Role | None
     """None: whoever has no session."""
     handler: Handler
-    again: Callable[[Desk, Visit, str, int], Response] | None = None
+    again: Callable[["Desk", Visit, str, int], Response] | None = None
     """The page that was sent, which says with which status why nothing was done."""
 
 

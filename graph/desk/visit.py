@@ -4,18 +4,17 @@ A page is for somebody with a session. An action also needs the form token of th
 from a page of this very server: other sites can send neither.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from acegraph.graph.server.access import NotAllowed, check_site
+from acegraph.graph.server.service import Service
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.sessions import (
     LONGEST_SECONDS,
@@ -25,9 +24,6 @@ from acegraph.state.maintenance.people.sessions import (
     find_session,
 )
 from acegraph.state.maintenance.people.users import User
-
-if TYPE_CHECKING:
-    from acegraph.graph.server.service import Service
 
 COOKIE: Final = "acegraph_desk"
 FORM_TOKEN: Final = "form_token"

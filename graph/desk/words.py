@@ -1,7 +1,5 @@
 """How figures and times are written. The browser puts them into the reader's own notation."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -9,17 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from markupsafe import Markup
 
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
+from acegraph.state import Bullet
 from acegraph.state.database.encoding import as_utc
 from acegraph.state.task.task import Task
 from acegraph.state.values import written_risk
-
-if TYPE_CHECKING:
-    from acegraph.state import Bullet
 
 NOTHING = Markup('<span class="none">–</span>')
 """Where there is no figure."""
@@ -103,7 +99,7 @@ class Nouns:
     turned_out: tuple[str, str]
 
     @classmethod
-    def of(cls, task: Task) -> Nouns:
+    def of(cls, task: Task) -> "Nouns":
         """The words for a task."""
         if task.reader:
             return cls(task, "payment", "fraud", "frauds", "good payments", ("Good", "Fraud"))

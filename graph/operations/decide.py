@@ -4,8 +4,6 @@ Some are decided together on the playbook as it is at one moment and are recorde
 what was wrong is learned from, in their order. LangGraph does not run: nobody watches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -75,7 +73,7 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
     return [one if isinstance(one, AceError) else output_of(one) for one in results]
 
 
-def _opened(parts: Parts, cases: int, wait: Wait) -> _Block:
+def _opened(parts: Parts, cases: int, wait: Wait) -> "_Block":
     """A block of so many inputs, which sees the playbook as it is now."""
     settings = settle(parts.playbook, parts.context)
     settings["review"] = False

@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from acegraph.graph.data.csv_files import read_sheet, read_text
+from acegraph.graph.data.rows import read_encoded, read_sheet
 from acegraph.graph.operations.learning.background import learn_from, settings_of
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
@@ -180,7 +180,7 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
 
     The arguments `source` and `at` count for rows without their own. Every row is checked.
     """
-    names, lines = read_sheet(file, read_text(file))
+    names, lines = read_sheet(file, read_encoded(file)[0])
     if not names:
         raise InvalidDataset(f"{file}: no rows")
     if missing := {"decision_id", "label"} - set(names):

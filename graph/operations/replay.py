@@ -4,11 +4,9 @@ The playbook is rebuilt as the decision saw it, and the selection runs again wit
 its seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from langchain_core.embeddings import Embeddings
 
@@ -17,11 +15,8 @@ from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.state import BulletPlaybook, as_of
 from acegraph.state.errors import PlaybookError
+from acegraph.state.run.schema import RunSettings
 from acegraph.state.values import Transaction, Verdict, is_named
-
-if TYPE_CHECKING:
-    from acegraph.state.run.schema import RunSettings
-
 
 Stored = Mapping[str, Any]
 """A decision as the ledger has it."""

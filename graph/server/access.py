@@ -2,8 +2,6 @@
 allowed.
 """
 
-from __future__ import annotations
-
 from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit

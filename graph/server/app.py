@@ -1,10 +1,8 @@
 """The service: one ASGI application over one playbook, run by `acegraph serve`.
 
 Requests are decided in batches (batching.py), by users with roles (access.py). The paths are in
-routes.py and health.py. Beside a LangGraph server it is mounted with the guard (guard.py).
+routes.py. Beside a LangGraph server it is mounted with the guard (guard.py).
 """
-
-from __future__ import annotations
 
 import asyncio
 import time
@@ -19,15 +17,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from acegraph.graph.server import health, routes
 from acegraph.graph.server.access import check_site
 from acegraph.graph.server.endpoints import Call, Endpoint, openapi, read_items, refusal
+from acegraph.graph.server.routes import ENDPOINTS
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
 
-ENDPOINTS: Final[tuple[Endpoint, ...]] = (*routes.ENDPOINTS, *health.ENDPOINTS)
 Mounts = Callable[[Service], Sequence[BaseRoute]]
 _KIND: Final = "application/json"
 """What a page of another site cannot send without being asked first."""

@@ -4,8 +4,6 @@ While one batch is at work the next one gathers. Whoever comes when too many wai
 again; what was acknowledged is recorded by then.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence

@@ -1,7 +1,5 @@
 """One endpoint of the service: its path, who may call it, and what OpenAPI says of it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,9 +1,18 @@
-"""The routes for decisions, labels, the playbook, and what waits for a person."""
+"""The routes for decisions, labels, the playbook and what waits for a person; whether the service
+lives and can work, and its metrics for Prometheus.
 
-from __future__ import annotations
+Decisions, labels and bullets are counted in the ledger, so that all workers tell the same. What
+only a process knows carries the label `worker`.
+"""
 
+from collections import Counter
 from dataclasses import asdict
+from importlib.metadata import version
 from typing import Final, cast
+
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from starlette.responses import JSONResponse, Response
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
@@ -11,10 +20,12 @@ from acegraph.graph.operations.review import answer_outside_run, switch
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Call, Endpoint, in_json, refusal
+from acegraph.graph.server.service import Service
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceInput
 from acegraph.state.errors import AceError, InvalidInput
+from acegraph.state.ledger.lookups import ledger_counts
 from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.run.review_answers import (
     ApprovalAnswer,
@@ -111,6 +122,50 @@ def answer(call: Call) -> object:
     return {"id": call.name, **answer_outside_run(playbook, call.name, verdict).to_json()}
 
 
+def live(call: Call) -> object:
+    """The process answers."""
+    return {"status": "live", "version": version("acegraph")}
+
+
+def ready(call: Call) -> object:
+    """The database is there, has the present schema, and can be written to; else 503."""
+    try:
+        call.service.playbook.database.check_ready()
+    except AceError as error:
+        body = {"status": "not ready", "reason": str(error), "version": version("acegraph")}
+        return JSONResponse(body, 503, {"Retry-After": "1"})
+    return {"status": "ready", "version": version("acegraph")}
+
+
+def metrics(call: Call) -> object:
+    """Metrics in the text format of Prometheus."""
+    text = generate_latest(_of_the_ledger(call.service)) + generate_latest(
+        call.service.meters.registry
+    )
+    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
+
+def _of_the_ledger(service: Service) -> CollectorRegistry:
+    """What the ledger holds at this moment."""
+    counts, found = ledger_counts(service.playbook.database), CollectorRegistry()
+    for name, text, label, values in (
+        ("decisions", "Decisions in the ledger.", "verdict", counts.decisions),
+        ("labels", "Labelled cases in the ledger.", "label", counts.labels),
+        ("bullets", "Bullets of the playbook.", "status", counts.bullets),
+        ("reviews_waiting", "What waits for a person.", "kind",
+         Counter(entry.kind for entry in waiting(service.playbook))),
+    ):  # fmt: skip
+        gauge = Gauge(name, text, (label,), namespace="acegraph", registry=found)
+        for key in sorted(values):
+            gauge.labels(key).set(values[key])
+    for name, text, value in (
+        ("undecided", "Transactions that wait for a decision.", counts.undecided),
+        ("labels_missing", "Decisions without a label.", counts.labels_missing),
+    ):
+        Gauge(name, text, namespace="acegraph", registry=found).set(value)
+    return found
+
+
 ENDPOINTS: Final = (
     Endpoint("POST", "/decisions", "analyst", decide, _ORDER),
     Endpoint("POST", "/labels", "analyst", give_labels, _LABEL),
@@ -121,4 +176,7 @@ ENDPOINTS: Final = (
     Endpoint("POST", "/playbook/{id}", "approver", change_bullet, _RETIRE),
     Endpoint("GET", "/review", "viewer", list_waiting),
     Endpoint("POST", "/review/{id}", "analyst", answer, _ANSWER),
+    Endpoint("GET", "/live", None, live),
+    Endpoint("GET", "/ready", None, ready),
+    Endpoint("GET", "/metrics", "viewer", metrics),
 )

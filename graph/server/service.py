@@ -4,8 +4,6 @@ The database is opened when it is first needed: a service that starts before its
 ready later.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Sequence

@@ -1,32 +1,27 @@
 """Try rules on a table of past payments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from acegraph.graph.data.labels import read_label
+from acegraph.graph.data.rows import Progress
 from acegraph.graph.metrics.records import Record
 from acegraph.graph.tables.files import TableFile
 from acegraph.graph.tables.reading import TableReader, codes_of
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.graph.tables.scorer import check_tested, lacking
+from acegraph.graph.tables.score import check_tested, lacking
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
-from acegraph.state import AceContext, InvalidDataset, InvalidSettings
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
 from acegraph.state.errors import some
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.form import label_cell
 from acegraph.state.values import APPROVE, DECLINE, Condition, is_meant_as_condition
-
-if TYPE_CHECKING:
-    from acegraph.graph.data.rows import Progress
-    from acegraph.state import BulletPlaybook
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Tables in files, batch by batch: CSV, JSON lines and Parquet; an output appears whole or not."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +15,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from acegraph.graph.data.csv_files import (
-    decode,
-    find_delimiter,
-    read_header,
-    read_sheet,
-    read_text,
-)
+from acegraph.graph.data.rows import decode, find_delimiter, read_encoded, read_header, read_sheet
 from acegraph.state import InvalidDataset, InvalidSettings
 
 BATCH: Final = 131_072
@@ -50,7 +42,7 @@ class TableFile:
     schema: pa.Schema
 
     @classmethod
-    def open(cls, name: str | Path) -> TableFile:
+    def open(cls, name: str | Path) -> "TableFile":
         """The table of a file that there is."""
         if "://" in str(name):
             raise InvalidSettings(
@@ -190,7 +182,7 @@ def _csv_batches(file: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     except pa.ArrowInvalid:
         pass
     # A row may be part of a cell whose quotation mark is not closed: Arrow does not care.
-    rows = islice(read_sheet(file, read_text(file))[1], done, None)
+    rows = islice(read_sheet(file, read_encoded(file)[0])[1], done, None)
     schema = pa.schema([(name, pa.string()) for name in wanted])
     while some := list(islice(rows, BATCH)):
         cells = [{name: row[name] or None for name in wanted} for _, row in some]

@@ -5,13 +5,11 @@ Which rows are drawn depends on nothing that a rule could test. So the rules of 
 of all; only the rate of fraud is that of the counts.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +22,11 @@ from acegraph.graph.data.files import (
     understand_rows,
 )
 from acegraph.graph.data.labels import is_empty
-from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
+from acegraph.graph.data.rows import Progress, ReadRows, forms_of, read_cells
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFile
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.values import APPROVE, DECLINE, Draw, Verdict, is_drawn, plain_value
-
-if TYPE_CHECKING:
-    from acegraph.graph.data.rows import Progress
 
 LARGE: Final = 50_000
 """From this many rows on, not all rows of a table are kept."""
@@ -59,7 +54,7 @@ class LabelledTable:
     layout: FileLayout
 
     @classmethod
-    def open(cls, file: Path, layout: FileLayout) -> LabelledTable:
+    def open(cls, file: Path, layout: FileLayout) -> "LabelledTable":
         """The table of a file, which must have the columns of the layout."""
         table = TableFile.open(file)
         check_names(file, table.flat_schema.names, layout)

@@ -4,8 +4,6 @@ A value is read by `Field.fit`, as in a single payment. Each different value of 
 once; plain numbers and plain times go over whole columns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final

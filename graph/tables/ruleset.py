@@ -1,26 +1,21 @@
 """A playbook as data: its ruleset, and the task by which rows are read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
 from acegraph.nodes.text.understand import Doubt, Understood, understand_given
-from acegraph.state import AceContext, InvalidSettings, InvalidTransaction
+from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, InvalidTransaction
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values import Transaction, plain_value
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
-    from acegraph.state.values.transaction import Fields
+from acegraph.state.values.transaction import Fields
 
 _IN_WORDS: Final = {
     "number": "a number",
@@ -43,7 +38,7 @@ class TableRules:
     """The fields that are derived from earlier payments: a table brings them."""
 
     @classmethod
-    def of(cls, playbook: BulletPlaybook, context: AceContext | None = None) -> TableRules:
+    def of(cls, playbook: BulletPlaybook, context: AceContext | None = None) -> "TableRules":
         """The playbook as it is now, under the settings of a run of the graph.
 
         >>> from acegraph.state import BulletPlaybook, Condition
@@ -65,7 +60,7 @@ class TableRules:
     @classmethod
     def of_version(
         cls, playbook: BulletPlaybook, version: int, context: AceContext | None = None
-    ) -> TableRules:
+    ) -> "TableRules":
         """The rules of an earlier version, on the scale of today's labelled cases."""
         settings = settle(playbook, context or AceContext())
         return replace(cls.of(playbook, context), ruleset=ruleset_at(playbook, version, settings))

@@ -1,7 +1,5 @@
 """The playbook as a table, and one bullet with its evidence, its cases and its revisions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final

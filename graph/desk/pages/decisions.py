@@ -1,7 +1,5 @@
 """Decisions: find them, see how one came about, repeat it, and ask what if."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Final

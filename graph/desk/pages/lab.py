@@ -1,7 +1,5 @@
 """The rule lab: write a rule, see what it and its other cuts would have done, and propose it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What waits for a person: questions and proposals, the oldest first."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from starlette.responses import Response

@@ -1,7 +1,5 @@
 """Versions: what changed when, the difference of two, and the way back with a preview."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

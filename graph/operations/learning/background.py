@@ -5,8 +5,6 @@ queue. A lesson leaves the queue in the write that stores what was learned, so i
 whoever is killed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field

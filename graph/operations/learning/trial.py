@@ -5,15 +5,13 @@ the bullet with it and without it. A test that may be looked at after every pair
 (nodes/evidence/paired_bets.py) ends the trial early.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, Unpack
+from typing import Final, Literal, Unpack
 
 import numpy as np
 
-from acegraph.graph.build import Collaborators, gather_parts
+from acegraph.graph.build import Collaborators, Parts, gather_parts
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.node import Question
 from acegraph.nodes.curator.screening import proposal_of
@@ -23,15 +21,11 @@ from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.nodes.text.understand import fields_to_test
-from acegraph.state import AceContext, BudgetSpent, InvalidSettings, ModelError
+from acegraph.state import AceContext, BudgetSpent, BulletPlaybook, InvalidSettings, ModelError
 from acegraph.state.playbook.index import unit
 from acegraph.state.run.context import settle
+from acegraph.state.run.schema import RunSettings
 from acegraph.state.values import DECLINE, WAITS_FOR, Bullet, Case, Transaction, facts_text
-
-if TYPE_CHECKING:
-    from acegraph.graph.build import Parts
-    from acegraph.state import BulletPlaybook
-    from acegraph.state.run.schema import RunSettings
 
 BORNE_OUT: Final = 1_000.0
 """Bets on the bullet must have multiplied their amount by this: a bullet that does not help gets
@@ -132,7 +126,7 @@ def _reason_to_wait(parts: Parts, bullet: Bullet) -> str:
 
 
 def _outcome(
-    pairs: _Pairs, cases: Sequence[Case], progress: Callable[[str, int, int], None]
+    pairs: "_Pairs", cases: Sequence[Case], progress: Callable[[str, int, int], None]
 ) -> tuple[Outcome, str]:
     """Decide case after case, until the pairs tell enough or no call is left."""
     for number, case in enumerate(cases):

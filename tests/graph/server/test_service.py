@@ -22,8 +22,9 @@ from project_paths import ROOT
 from starlette.testclient import TestClient
 
 from acegraph.graph.operations.decide import Answer
-from acegraph.graph.server.app import ENDPOINTS, create_service
+from acegraph.graph.server.app import create_service
 from acegraph.graph.server.batching import Batcher
+from acegraph.graph.server.routes import ENDPOINTS
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import AceInput, AceOutput, BulletPlaybook, Field, Label, Task, verify
 from acegraph.state.database import tables

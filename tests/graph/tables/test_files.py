@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from acegraph.graph.data.csv_files import read_sheet, read_text
+from acegraph.graph.data.rows import read_encoded, read_sheet
 from acegraph.graph.tables.files import TableFile
 from acegraph.state import InvalidDataset
 
@@ -33,7 +33,7 @@ ENDS = st.sampled_from(["", "", "", ",", " ", ",,9"])
 
 def cells_of(file: Path) -> list[dict[str, str]] | str:
     try:
-        return [row for _, row in read_sheet(file, read_text(file))[1]]
+        return [row for _, row in read_sheet(file, read_encoded(file)[0])[1]]
     except InvalidDataset as error:
         return str(error)
 
@@ -105,7 +105,7 @@ def test_a_large_file_of_windows_is_read_as_where_it_is_learned_from(tmp_path: P
     file = tmp_path / "f.csv"
     rows = ["Kana,note,fraud", *["shop,über,0"] * 9_000, "shop,café,1"]
     file.write_bytes("\n".join(rows).encode("cp1252"))
-    learned = [dict(row) for _, row in read_sheet(file, read_text(file))[1]]
+    learned = [dict(row) for _, row in read_sheet(file, read_encoded(file)[0])[1]]
     batches = TableFile.open(file).batches(["Kana", "note"])
     scored = [row for batch in batches for row in batch.to_pylist()]
     assert {row["note"] for row in scored} == {row["note"] for row in learned} >= {"über"}
