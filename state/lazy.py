@@ -24,7 +24,7 @@ def later(package: str) -> tuple[Callable[[str], object], Callable[[], Iterable[
             raise ImportError(f"{package} does not have {name} any more: {moved} has it")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
-    return find, lambda: import_module(package).__dict__["__all__"]
+    return find, lambda: import_module(package).__dict__.get("__all__", modules)
 
 
 def _home_of(name: str, package: object) -> str:

@@ -4,6 +4,7 @@ What belongs to one run of the graph is in `run`; stored values are in `ledger` 
 is their door: a name is imported from its module when it is first used.
 """
 # ruff: isort: skip_file
+# ruff: noqa: F401
 
 from typing import TYPE_CHECKING
 
@@ -39,21 +40,3 @@ if TYPE_CHECKING:
     from acegraph.state.values.verdict import sign_of
 
 __getattr__, __dir__ = later(__name__)
-
-__all__ = [
-    "ACTED", "ALL_COUNT", "ANALYST", "APPROVE", "BY_ITSELF", "DECLINE", "DEPARTURE", "GIVEN_LABEL",
-    "HELD_BACK", "HOUR", "JUDGE", "KINDS", "LET_THROUGH", "LOOKALIKES", "MAX_COMPARISONS",
-    "MAX_CONTENT", "MAX_PHRASE", "MAX_TEXT", "MENTIONS", "NOT_PROVED", "PURGED", "REFINEMENT",
-    "SENTENCE", "SHOWN", "TABLE", "UNDECIDED", "WAITS_FOR", "WINDOWS", "Bullet", "Case",
-    "CaseTable", "Clock", "Column", "Columns", "Comparison", "Condition", "ConditionData",
-    "CostMatrix", "CounterDeltas", "Data", "DataView", "DecisionRecord", "Draw", "Fields", "Label",
-    "Past", "Recorded", "Scalar", "Shown", "Sighting", "Source", "Status", "Transaction", "Verdict",
-    "add_deltas", "clean_text", "credit", "decimal_commas", "drawing_number", "each_name_once",
-    "facts_text", "folded", "folded_source", "folded_words", "grown", "is_absence", "is_derived",
-    "is_drawn", "is_in_share", "is_meant_as_condition", "is_named", "is_nothing", "is_number",
-    "is_observed", "log_odds_of", "may_be_thousands", "memos_in", "names_of", "newest_set",
-    "number_of", "of_source", "other", "parse_condition", "parse_decision", "parse_verdict",
-    "plain_value", "render_fields", "rounded_risk", "sign_of", "stated_condition", "stepped",
-    "with_point", "without_quotes", "without_remarks", "written", "written_field", "written_number",
-    "written_risk",
-]  # fmt: skip
