@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, lru_cache, partial
-from typing import Final, ParamSpec, Protocol, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -36,27 +36,19 @@ def _threads_of(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, "acegraph")
 
 
-class Wait(Protocol):
-    """How to wait for something that has a synchronous and an asynchronous form."""
+class Wait:
+    """How to wait for something that has a synchronous and an asynchronous form: by blocking."""
 
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
         """The result of `now` for a blocking caller, of `later` for an awaiting one."""
-
-    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a function that computes for long, or that reads or writes the disk."""
-
-    async def together(self, works: Iterable[Coroutine[object, None, T]]) -> list[T]:
-        """The results of some coroutines; an awaiting caller has all of them under way at once."""
-
-
-class _Blocking:
-    async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
         return now()
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a function that computes for long, or that reads or writes the disk."""
         return function(*args, **kwargs)
 
     async def together(self, works: Iterable[Coroutine[object, None, T]]) -> list[T]:
+        """The results of some coroutines; an awaiting caller has all of them under way at once."""
         return [await work for work in works]
 
 
@@ -71,7 +63,7 @@ def for_a_future(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) ->
         raise RuntimeError("a function raised StopIteration") from error
 
 
-class _Awaiting:
+class _Awaiting(Wait):
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
         return await later()
 
@@ -90,13 +82,12 @@ class _Awaiting:
 
 
 class _OwnLoop(_Awaiting):
-    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return function(*args, **kwargs)
+    work = Wait.work
 
 
-BLOCKING: Wait = _Blocking()
-AWAITING: Wait = _Awaiting()
-OWN_LOOP: Wait = _OwnLoop()
+BLOCKING: Final = Wait()
+AWAITING: Final = _Awaiting()
+OWN_LOOP: Final = _OwnLoop()
 
 
 def finish(coroutine: Coroutine[object, None, T]) -> T:

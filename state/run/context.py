@@ -30,77 +30,48 @@ class Weights(TypedDict):
 class AceContext(BaseModel):
     """The settings of a run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
-    mode: Mode = Field(
-        default="offline_online",
-        description="`vanilla` shows no bullets, `offline_online` all, `online` online ones.",
-    )
-    node: str = Field(
-        default="fraud_detection",
-        min_length=1,
-        description="The agent node whose bullets are used.",
-    )
-    n_bullets: int = Field(
-        default=5, ge=0, le=50, description="How many bullets the agent sees at most."
-    )
-    source: Literal["offline", "online"] | None = Field(
-        default=None,
-        description="The source of the bullets that are used; empty: the mode decides.",
-    )
-    learn: bool | None = Field(
-        default=None,
-        description="Whether to count outcomes and learn from mistakes; empty: the mode decides.",
-    )
-    learn_as: Literal["offline", "online"] = Field(
-        default="online", description="The source written on bullets that this run learns."
-    )
-    learn_every: int = Field(
-        default=0, ge=0, description="Also learn from one of k right decisions; 0: from none."
-    )
-    learn_later: bool = Field(
-        default=False,
-        description="Whether lessons wait in the ledger for `acegraph learn`, instead of being "
-        "learned within the run.",
-    )
-    credit: Literal["part", "selected"] = Field(
-        default="part",
-        description="Credit the bullets that had a part in the decision, or all selected ones.",
-    )
-    quality_threshold: float = Field(
-        default=0.3, ge=0, le=1, description="Minimum success rate (stage 2)."
-    )
-    semantic_threshold: float | None = Field(
-        default=None,
-        ge=-1,
-        le=1,
-        description="Minimum cosine (stage 3); empty: that of the embedding model.",
-    )
-    diversity_weight: float = Field(
-        default=0.15, ge=0, description="Weight of the diversity bonus (stage 5)."
-    )
-    weights: Weights = Field(
-        default=Weights(quality=0.3, semantic=0.4, thompson=0.3),
-        description="What success rate, cosine and Thompson draw weigh in the score (stage 4).",
-    )
-    agent_model: str | None = Field(
-        default=None, description="Chat model of the agent; empty: the default."
-    )
-    judge_model: str | None = Field(
-        default=None, description="Chat model of the judge; empty: the default."
-    )
-    reflector_model: str | None = Field(
-        default=None, description="Chat model of the reflector; empty: the default."
-    )
-    embedding_model: str | None = Field(
-        default=None, description="Embedding model; empty: the default."
-    )
-    seed: int = Field(default=0, ge=0, description="Seed of the Thompson draws.")
-    policy: Data | None = Field(
-        default=None,
-        description="What counts for this run instead of what the playbook's policy says, for "
-        "experiments: `explore`, `costs` and others by their names.",
-    )
+    mode: Mode = "offline_online"
+    """`vanilla` shows no bullets, `offline_online` all, `online` online ones."""
+    node: str = Field(default="fraud_detection", min_length=1)
+    """The agent node whose bullets are used."""
+    n_bullets: int = Field(default=5, ge=0, le=50)
+    """How many bullets the agent sees at most."""
+    source: Literal["offline", "online"] | None = None
+    """The source of the bullets that are used; empty: the mode decides."""
+    learn: bool | None = None
+    """Whether to count outcomes and learn from mistakes; empty: the mode decides."""
+    learn_as: Literal["offline", "online"] = "online"
+    """The source written on bullets that this run learns."""
+    learn_every: int = Field(default=0, ge=0)
+    """Also learn from one of k right decisions; 0: from none."""
+    learn_later: bool = False
+    """Whether lessons wait in the ledger for `acegraph learn`, instead of being learned at once."""
+    credit: Literal["part", "selected"] = "part"
+    """Credit the bullets that had a part in the decision, or all selected ones."""
+    quality_threshold: float = Field(default=0.3, ge=0, le=1)
+    """Minimum success rate (stage 2)."""
+    semantic_threshold: float | None = Field(default=None, ge=-1, le=1)
+    """Minimum cosine (stage 3); empty: that of the embedding model."""
+    diversity_weight: float = Field(default=0.15, ge=0)
+    """Weight of the diversity bonus (stage 5)."""
+    weights: Weights = Weights(quality=0.3, semantic=0.4, thompson=0.3)
+    """What success rate, cosine and Thompson draw weigh in the score (stage 4)."""
+    agent_model: str | None = None
+    """Chat model of the agent; empty: the default."""
+    judge_model: str | None = None
+    """Chat model of the judge; empty: the default."""
+    reflector_model: str | None = None
+    """Chat model of the reflector; empty: the default."""
+    embedding_model: str | None = None
+    """Embedding model; empty: the default."""
+    seed: int = Field(default=0, ge=0)
+    """Seed of the Thompson draws."""
+    policy: Data | None = None
+    """What counts for this run instead of the playbook's policy: `explore`, `costs`, by name."""
 
     if not TYPE_CHECKING:  # type checkers see the generated signature
 
@@ -190,14 +161,14 @@ class ModePlan:
     """What a mode does unless the context says otherwise."""
 
     selects: bool
-    source: Source | None
-    learns: bool
+    """Whether bullets are shown; without them nothing is learned either."""
+    source: Source | None = None
 
 
 MODES: Final[dict[Mode, ModePlan]] = {
-    "vanilla": ModePlan(selects=False, source=None, learns=False),
-    "offline_online": ModePlan(selects=True, source=None, learns=True),
-    "online": ModePlan(selects=True, source="online", learns=True),
+    "vanilla": ModePlan(selects=False),
+    "offline_online": ModePlan(selects=True),
+    "online": ModePlan(selects=True, source="online"),
 }
 
 
@@ -210,7 +181,6 @@ def settle_settings(
     `hidden` are not stored.
     """
     plan = MODES[context.mode]
-    learns = plan.learns if context.learn is None else context.learn
     settings = {
         **context.model_dump(),
         **policy.but(context.policy).settings(),
@@ -218,7 +188,7 @@ def settle_settings(
         "redact": list(hidden),
         "selects": plan.selects,
         "source": context.source or plan.source,
-        "learn": learns and plan.learns,
+        "learn": plan.selects and context.learn is not False,
     }
     return cast("RunSettings", settings)
 

@@ -80,7 +80,16 @@ def test_a_misspelt_key_inside_the_state_is_a_type_error(complaints: dict[str, s
 
 
 def test_type_checkers_without_a_plugin_see_the_default_of_every_setting() -> None:
-    calls = [n for n in ast.walk(ast.parse(getsource(AceContext))) if isinstance(n, ast.Call)]
-    fields = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Field"]
-    assert len(fields) == len(AceContext.model_fields)
-    assert not any(field.args for field in fields)  # only `default=` is a default to them
+    parts = ast.walk(ast.parse(getsource(AceContext)))
+    settings = [part for part in parts if isinstance(part, ast.AnnAssign)]
+    assert len(settings) == len(AceContext.model_fields)
+    for setting in settings:
+        assert setting.value is not None
+        if isinstance(setting.value, ast.Call) and ast.unparse(setting.value.func) == "Field":
+            assert not setting.value.args  # only `default=` is a default to them
+            assert setting.value.keywords[0].arg == "default"
+
+
+def test_every_setting_says_in_the_schema_what_it_is() -> None:
+    properties = AceContext.model_json_schema()["properties"]
+    assert all(properties[name].get("description") for name in AceContext.model_fields)
