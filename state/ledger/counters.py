@@ -4,11 +4,11 @@ It shares nothing with the code that adds to the counters one by one: each check
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
-from acegraph.state.ledger.row_mapping import HistoryRow
 from acegraph.state.values import JUDGE, CounterDeltas, add_deltas
 
 Until = int | None
@@ -84,7 +84,7 @@ def adjusted(connection: sa.Connection, until: Until = None) -> dict[int, tuple[
     return {n: (int(h), int(f), int(s)) for n, h, f, s in rows}
 
 
-def bullet_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[HistoryRow]:
+def bullet_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[Any]:
     """For each bullet the newest of some rows of the history, in the order of the bullets."""
     last = (
         sa.select(sa.func.max(history.c.version).label("version"))

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -18,7 +18,6 @@ from acegraph.state.values import (
     DataView,
     DecisionRecord,
     Label,
-    Status,
     Verdict,
     clean_text,
 )
@@ -28,15 +27,6 @@ _PLAIN: Final = (
     *("node", "content", "source", "confidence", "status", "proof", "weight", "created_at"),
     *("helpful_count", "harmful_count", "times_selected"),
 )
-
-
-class HistoryRow(Protocol):
-    """What a row of the history says of a bullet."""
-
-    bullet: int
-    content: str
-    condition: str | None
-    status: Status
 
 
 class LabelledRow(NamedTuple):
@@ -71,7 +61,7 @@ def from_row(row: DataView) -> Bullet:
     return Bullet(id=f"b{row['number']}", condition=read_condition(row["condition"]), **data)
 
 
-def as_in_history(bullet: Bullet, row: HistoryRow) -> Bullet:
+def as_in_history(bullet: Bullet, row: sa.Row[Any]) -> Bullet:
     """A bullet with the content, condition and status that a row of the history gives it."""
     condition = read_condition(row.condition)
     return replace(bullet, content=row.content, condition=condition, status=row.status)

@@ -22,8 +22,8 @@ from acegraph.state.ledger.hidden_fields import REDACTED, stand_in
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.ledger.sightings import remove_sightings
+from acegraph.state.playbook.bullets import forget_texts
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values import Data, clean_text, folded, is_named, written
 
 GONE: Final = "[erased]"
@@ -96,7 +96,7 @@ def erase(
         scrubbed = _scrub(writer, texts, about)
         if entity is not None and not rows and not scrubbed and not unseen:
             raise UnknownDecision(f"no stored transaction has {name} = the given value")
-        forget_vectors(writer)
+        forget_texts(writer)
         playbook.adjust(writer, {0: (0, 0, 0)}, f"erased by {by}")  # so that other processes notice
         left = _rows_with(writer, value) if about else 0
     playbook.invalidate()

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import as_utc, chunks, now
 from acegraph.state.ledger.counters import count
+from acegraph.state.playbook.bullets import forget_texts
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values import WINDOWS
 
 _OF_CASES = (tables.selections, tables.outcomes, tables.lessons, tables.answers, tables.rights)
@@ -47,7 +47,7 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
             for table in (*_OF_CASES, decisions):
                 writer.remove(table, table.c.case.in_(part))
             writer.remove(tables.cases, tables.cases.c.id.in_(part))
-        forget_vectors(writer)
+        forget_texts(writer)
         playbook.invalidate_cases()
     logger.info("pruned %d decisions made before %s", len(old), before)
     return len(old)

@@ -8,11 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final, Literal, TypedDict, Unpack
 
+import numpy as np
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import now, stored_float
-from acegraph.state.errors import InvalidInput, UnknownBullet
+from acegraph.state.database.encoding import chunks, now, stored_float, text_hash
+from acegraph.state.database.tables import embeddings
+from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, UnknownBullet
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, Vector, VectorMatrix, View
@@ -32,6 +35,10 @@ from acegraph.state.values import (
 
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
+_STORED_VECTORS: Final = sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
+    embeddings.c.model == sa.bindparam("model"),
+    embeddings.c.text_hash.in_(sa.bindparam("names", expanding=True)),
+)
 logger = logging.getLogger(__name__)
 
 
@@ -135,7 +142,7 @@ class Bullets(PlaybookCache):
             lacking = view.bullets(view.lacking(model, wanted))
             for start in range(0, len(lacking), _VECTORS):
                 some = lacking[start : start + _VECTORS]
-                stored = self._vectors.read(model, [b.content for b in some])
+                stored = self.text_vectors(model, [b.content for b in some])
                 vectors = ((b.number, stored[b.content]) for b in some if b.content in stored)
                 view.put_vectors(model, vectors)
             return view.matrix(model)
@@ -203,19 +210,40 @@ class Bullets(PlaybookCache):
 
     def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of texts, for those that have one."""
-        return self._vectors.read(model, texts)
+        names = {text_hash(text): text for text in texts}
+        vectors: dict[str, Vector] = {}
+        with self._vectors_in.reading() as connection:
+            for some in chunks(list(names)):
+                rows = connection.execute(_STORED_VECTORS, {"model": model, "names": some})
+                vectors |= {names[name]: np.frombuffer(v, dtype="<f4") for name, v in rows}
+        return vectors
 
     @retried
     def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors of texts, so that a model is asked once for each text."""
-        if vectors:
-            with self.writing():
-                self._vectors.store(model, vectors)
+        """Store vectors of texts, so that a model is asked once for each text; all vectors of a
+        model have the same size, and those of two models are never compared.
+        """
+        with self._vectors_in.writing() as writer:
+            length = sa.select(sa.func.length(embeddings.c.vector))
+            stored = writer.connection.scalar(length.where(embeddings.c.model == model).limit(1))
+            sizes = {len(vector) for vector in vectors.values()}
+            sizes |= {stored // 4} if stored else set()
+            if len(sizes) > 1:
+                raise ModelAnswerInvalid(
+                    f"{model} gave vectors of {sorted(sizes)} dimensions, which do not compare; "
+                    "playbook.forget_vectors(model) lets them be fetched anew"
+                )
+            rows = []
+            for text in vectors.keys() - self.text_vectors(model, vectors).keys():
+                data = np.asarray(vectors[text], dtype="<f4").tobytes()
+                rows.append({"model": model, "text_hash": text_hash(text), "vector": data})
+            if rows:
+                writer.connection.execute(embeddings.insert(), rows)
 
     @retried
     def forget_vectors(self, model: str) -> int:
         """Forget all vectors that a model gave, and say how many; a run fetches what it needs."""
-        of_model = tables.embeddings.delete().where(tables.embeddings.c.model == model)
+        of_model = embeddings.delete().where(embeddings.c.model == model)
         with self.writing() as writer:
             self._bullets.forget_vectors()
             return writer.connection.execute(of_model).rowcount
@@ -224,6 +252,18 @@ class Bullets(PlaybookCache):
         """The derived fields that rules in memory test; nothing is read for the answer."""
         with self._lock:
             return self._bullets.of_node(node).tested_derived
+
+
+def forget_texts(writer: LedgerWriter) -> None:
+    """Delete the vectors of all texts but those of bullets: a vector tells of its text, and that of
+    a transaction is needed once. Answers that older versions kept of trials go too.
+    """
+    writer.connection.execute(tables.trial_answers.delete())
+    stored = set(writer.connection.scalars(sa.select(embeddings.c.text_hash)))
+    contents = writer.connection.scalars(sa.select(tables.bullets.c.content))
+    stored -= set(map(text_hash, contents))
+    for some in chunks(sorted(stored)):
+        writer.connection.execute(embeddings.delete().where(embeddings.c.text_hash.in_(some)))
 
 
 def _faults(content: str, node: str, source: str) -> Iterator[str]:

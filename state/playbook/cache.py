@@ -36,7 +36,6 @@ from acegraph.state.ledger.row_mapping import (
     to_row,
 )
 from acegraph.state.playbook.index import BulletIndex
-from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values import (
     JUDGE,
     Bullet,
@@ -98,7 +97,8 @@ class PlaybookCache:
         self._bullets = BulletIndex()
         self._hashes: dict[int, tuple[int, int]] = {}
         """By bullet number: the part of the hash that no counter changes, and the whole hash."""
-        self._vectors = VectorStore(self.database)
+        self._vectors_in = self.database
+        """Where the vectors of texts are stored."""
         self._pending_deltas: dict[int, tuple[int, int, int]] = {}
         """What the current write has added to counters, and not yet written to the database."""
         self._cases: dict[str, CaseTable] = {}
@@ -239,7 +239,7 @@ class PlaybookCache:
 
     def share_vectors(self, other: "PlaybookCache") -> None:
         """Use the stored vectors of a playbook with the same bullets; no model is asked again."""
-        self._vectors = other._vectors
+        self._vectors_in = other._vectors_in
 
     def close(self) -> None:
         """Close the database."""
