@@ -20,19 +20,10 @@ from acegraph.state.ledger.counters import is_label_of_decision
 from acegraph.state.values import DECLINE, JUDGE, LET_THROUGH, Fields
 
 FRAUD, HONEST, UNLABELLED = 1, 0, -1
-_COLUMNS: Final = (
-    ("seconds", np.float64),
-    ("declined", np.bool_),
-    ("label", np.int8),
-    ("counted", np.bool_),
-    ("let_through", np.bool_),
-    ("may_ask", np.bool_),
-    ("risk", np.float64),
-    ("amount", np.float64),
-)
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
+AmountOf = Callable[[Fields], float | None]
 
 
 @dataclass(frozen=True)
@@ -56,6 +47,26 @@ class DecisionColumns:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def followed_by(self, rows: Collection[Any], amount_of: AmountOf) -> "DecisionColumns":
+        """The columns with those of later decisions below them."""
+        values: Mapping[str, Iterable[object]] = {
+            "seconds": np.array([r.decided_at[:26] for r in rows], "M8[us]").astype(float) / 1e6,
+            "declined": [row.decision == DECLINE for row in rows],
+            "label": [_label(row.label) for row in rows],
+            "counted": [row.counted for row in rows],
+            "let_through": [row.let_through for row in rows],
+            "may_ask": [row.may_ask for row in rows],
+            "risk": [row.risk_score for row in rows],
+            "amount": [amount_of(json.loads(row.fields)) for row in rows],
+        }
+        old = {name: getattr(self, name) for name in values}
+        new = {n: np.append(one, np.array(values[n], one.dtype)) for n, one in old.items()}
+        return DecisionColumns([*self.ids, *(row.case for row in rows)], **new)
+
+
+_KINDS: Final = (np.float64, bool, np.int8, bool, bool, bool, np.float64, np.float64)
+_NONE: Final = DecisionColumns([], *(np.zeros(0, kind) for kind in _KINDS))
 
 
 @dataclass(frozen=True)
@@ -97,67 +108,42 @@ def label_coverage(columns: DecisionColumns) -> Coverage:
 class DecisionIndex:
     """Keeps the columns in step with a ledger."""
 
-    def __init__(
-        self, database: Database, amount_of: Callable[[Fields], float | None] = lambda fields: None
-    ) -> None:
+    def __init__(self, database: Database, amount_of: AmountOf = lambda fields: None) -> None:
         self._database, self._amount_of = database, amount_of
         self._lock = Lock()
         self._forget()
 
     def _forget(self) -> None:
-        self._position = -1
-        self._ids: list[str] = []
+        self._position, self._columns = -1, _NONE
         self._numbers: dict[str, int] = {}
-        self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS}
-        self._newest: DecisionColumns | None = None
 
     def columns(self) -> DecisionColumns:
         """The decisions as they are now."""
         with self._lock:
-            if self._newest is not None and self._database.clock().position == self._position:
-                return self._newest
-            with self._database.snapshot() as connection:
-                self._read_news(connection)
-            self._newest = DecisionColumns(self._ids.copy(), **self._columns)  # type: ignore[arg-type]
-            return self._newest
+            if self._database.clock().position != self._position:
+                with self._database.snapshot() as connection:
+                    self._read_news(connection)
+            return self._columns
 
     def number(self, decision_id: str) -> int | None:
         """The number of a decision in the columns."""
         return self._numbers.get(decision_id)
 
     def _read_news(self, connection: sa.Connection) -> None:
-        since = self._position
-        if since >= 0 and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
+        if connection.scalar(sql.ADJUSTED_SINCE, {"since": max(self._position, 0)}):
             self._forget()  # decisions may have been pruned or erased
-            since = -1
+        since, before = self._position, len(self._columns)
         position = connection.execute(READ_CLOCK).one().position
         new = connection.execute(_decisions_since(since)).all()
-        first = len(self._ids)
-        self._take(new)
-        if first:
-            said = sa.select(outcomes).where(outcomes.c.position > since)
-            for row in connection.execute(said.order_by(outcomes.c.position)):
-                number = self._numbers.get(row.case)
-                if number is not None and row.source != JUDGE:
-                    self._columns["label"][number] = _label(row.label)
+        said = sa.select(outcomes).where(outcomes.c.position > since)
+        labels = connection.execute(said.order_by(outcomes.c.position)).all() if before else ()
+        self._columns = self._columns.followed_by(new, self._amount_of)
+        self._numbers.update({row.case: before + n for n, row in enumerate(new)})
+        for row in labels:
+            number = self._numbers.get(row.case)
+            if number is not None and row.source != JUDGE:
+                self._columns.label[number] = _label(row.label)
         self._position = position
-
-    def _take(self, rows: Collection[Any]) -> None:
-        start = len(self._ids)
-        values: Mapping[str, Iterable[object]] = {
-            "seconds": np.array([r.decided_at[:26] for r in rows], "M8[us]").astype(float) / 1e6,
-            "declined": [row.decision == DECLINE for row in rows],
-            "label": [_label(row.label) for row in rows],
-            "counted": [row.counted for row in rows],
-            "let_through": [row.let_through for row in rows],
-            "may_ask": [row.may_ask for row in rows],
-            "risk": [row.risk_score for row in rows],
-            "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
-        }
-        for name, column in self._columns.items():
-            self._columns[name] = np.append(column, np.array(values[name], column.dtype))
-        self._ids += [row.case for row in rows]
-        self._numbers.update({row.case: start + n for n, row in enumerate(rows)})
 
 
 def _label(value: str | None) -> int:
