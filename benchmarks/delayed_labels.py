@@ -14,7 +14,6 @@ from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.feedback import feedback
 from acegraph.state import AceContext, BulletPlaybook, ModelError
-from acegraph.state.values.verdict import UNDECIDED
 
 
 def decide_delayed(
@@ -30,18 +29,15 @@ def decide_delayed(
     reflector, curator = collaborators.get("reflector"), collaborators.get("curator")
     give_label = partial(feedback, playbook, reflector=reflector, curator=curator)
     order = sorted(range(len(items)), key=lambda i: moments[i])
-    labelled, run, undecided = 0, Run(), set()
+    labelled, run = 0, Run()
     for now in order:
         while (due := order[labelled]) != now and moments[due] + delay <= moments[now]:
-            if due not in undecided:
-                with suppress(ModelError):  # the label is stored before the reflector is asked
-                    give_label(f"delayed:{due}", items[due]["answer"])
+            with suppress(ModelError):  # the label is stored before the reflector is asked
+                give_label(f"delayed:{due}", items[due]["answer"])
             labelled += 1
         item = items[now]
         result = graph.invoke(
             {"transaction": item["query"], "decision_id": f"delayed:{now}"}, context=context
         )
-        if result["decision"] == UNDECIDED:
-            undecided.add(now)
         run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
     return run

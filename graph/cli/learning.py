@@ -49,6 +49,11 @@ _TOLD: Final = (
 _NO_AMOUNT: Final = (
     "no column is known as the amount, so costs count every row as 1 (--as NAME=amount)"
 )
+_HELD_OUT: Final = (
+    "{caught:,} of {frauds:,} frauds are caught, of the newest sixth of the cases "
+    "{newest_caught:,} of {newest_frauds:,}; {false_declines:.1%} of the honest payments are "
+    "declined; no risk above {highest_risk:.2g} is borne out"
+)
 _NOT_HELD_OUT: Final = "nothing was held out; acegraph compare says how it does on new payments"
 _ONE_LABEL: Final = (
     "Nothing was learned: all cases have the same label. The scorecard decides alone: it was not "
@@ -85,7 +90,8 @@ def train(
         taken = _taken_in(file, columns, context, online=online)
         report, bullets = _learned(taken, context, limits, online=online)
     facts = {**report.to_json(), **taken.rows(report), "warnings": warnings}
-    told = facts | {"held_out": report.held_out_in_words}
+    held_out = report.held_out and _HELD_OUT.format(**{"highest_risk": 1, **report.held_out})
+    told = facts | {"held_out": held_out}
     tell(
         facts,
         *bullets,

@@ -132,7 +132,7 @@ def _against(names: Mapping[str, str]) -> str:
 
 
 def _mean(name: str) -> Cell:
-    return lambda one: share(one.figures[name].mean)
+    return lambda one: _with_interval(one.figures[name]).partition(" [")[0]
 
 
 def _interval(name: str, write: Callable[[float], str] = share) -> Cell:
@@ -141,15 +141,17 @@ def _interval(name: str, write: Callable[[float], str] = share) -> Cell:
 
 def _gap(gap: Gap, times: float, written: str) -> str:
     """A difference with its p-value; nothing where there is none to tell, as of the first mode."""
-    if math.isnan(gap.mean) or not gap.low < gap.high:
+    if not gap.low < gap.high:
         return ""
+    if math.isnan(gap.mean):
+        return " to ".join(written.format(times * end) for end in (gap.low, gap.high))
     return f"{written.format(times * gap.mean)}, {p_words(gap.p_value)}"
 
 
 def _with_interval(figure: Estimate, write: Callable[[float], str] = share) -> str:
-    """A figure with its interval, or a stroke if there is no such figure."""
+    """A figure with its interval; only its ends where labels are missing; else a stroke."""
     if math.isnan(figure.mean):
-        return "-"
+        return "-" if math.isnan(figure.low) else f"{write(figure.low)} to {write(figure.high)}"
     return f"{write(figure.mean)} [{write(figure.low)}, {write(figure.high)}]"
 
 

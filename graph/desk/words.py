@@ -37,6 +37,8 @@ def figure(value: float | None, kind: str) -> Markup:
     """
     if value is None or math.isnan(value):
         return NOTHING
+    if math.isinf(value):
+        return Markup("∞")
     text = written_risk(value) if kind == "risk" else _WRITTEN[kind].format(value)
     return Markup('<data value="{}" data-kind="{}">{}</data>').format(value, kind, text)
 

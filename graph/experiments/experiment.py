@@ -21,7 +21,7 @@ from acegraph.graph.metrics.costs import (
     cost_if_all_approved,
 )
 from acegraph.graph.metrics.groups import GroupRates, rates_by_group
-from acegraph.graph.metrics.intervals import Estimate, estimates, rounded, row_numbers
+from acegraph.graph.metrics.intervals import Estimate, band, estimates, rounded, row_numbers
 from acegraph.graph.metrics.paired import Difference, paired_difference
 from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.metrics.run import Run
@@ -36,7 +36,16 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.ledger.lookups import labelled_with
 from acegraph.state.task.task import Task
-from acegraph.state.values import UNDECIDED, Bullet, Case, CaseTable, CostMatrix, Fields, Scalar
+from acegraph.state.values import (
+    DECLINE,
+    UNDECIDED,
+    Bullet,
+    Case,
+    CaseTable,
+    CostMatrix,
+    Fields,
+    Scalar,
+)
 
 IN_FORCE: Final = "in force"
 """The side that decides today, or in a live duel the version that decided then."""
@@ -57,12 +66,17 @@ class Compared:
     @classmethod
     def of(cls, runs: list[Run], first: list[Run], costs: CostMatrix) -> "Compared":
         """The figures of some runs beside those of the first mode on the same cases."""
+        sides, approved = [(runs, first)], cost_if_all_approved(runs, costs)
+        if "" in runs[0].truths:
+            truths, approved = runs[0].possible_truths(), math.nan
+            sides = [([replace(runs[0], truths=t)], [replace(first[0], truths=t)]) for t in truths]
+        figures = [estimates(ours) | cost_estimates(ours, costs) for ours, _ in sides]
         return cls(
-            estimates(runs) | cost_estimates(runs, costs),
+            {name: band([one[name] for one in figures]) for name in figures[0]},
             Run.together(runs).undecided_rate,
-            cost_if_all_approved(runs, costs),
-            paired_difference(runs, first),
-            cost_difference(runs, first, costs),
+            approved,
+            band([paired_difference(*both) for both in sides]),
+            band([cost_difference(*both, costs) for both in sides]),
         )
 
     def to_json(self) -> dict[str, object]:
@@ -117,9 +131,14 @@ class Experiment:
 
     @property
     def fraud_rate(self) -> float:
-        """The share of fraud among the test cases."""
-        fraud = Run.together(self.first).fraud
-        return float(fraud.mean()) if len(fraud) else math.nan
+        """The share of fraud among the test cases whose labels are known."""
+        truths = [truth for run in self.first for truth in run.truths if truth]
+        return truths.count(DECLINE) / len(truths) if truths else math.nan
+
+    @property
+    def labels_missing(self) -> int:
+        """Test cases without a label because they were declined."""
+        return sum(run.truths.count("") for run in self.first)
 
     def add_seed(
         self,
@@ -155,6 +174,7 @@ class Experiment:
             "distinct_test_cases": row_numbers(vanilla)[1],
             "duplicates_left_out": self.duplicates,
             "duplicates_kept": self.copies,
+            "labels_missing": self.labels_missing,
             "fraud_rate": round(self.fraud_rate, 4),
             "active_bullets": [report.bullets_active for report in self.training],
             "evidence": [report.evidence for report in self.training],
@@ -173,7 +193,11 @@ class Experiment:
         }
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
-        """How the groups of each protected field fared with a mode or a baseline."""
+        """How the groups of each protected field fared with a mode or a baseline; nothing is told
+        where labels are missing.
+        """
+        if self.labels_missing:
+            return {}
         runs = (self.modes | self.baselines)[name]
         return {field: rates_by_group(runs, given) for field, given in self.group_values.items()}
 
@@ -273,19 +297,21 @@ def duel(
 
 
 def live_duel(playbook: BulletPlaybook, version: int) -> Experiment:
-    """Compare what a version decided in shadow with what was decided, on the labelled cases."""
+    """Compare what a version decided in shadow with what was decided, on the labelled cases and on
+    those without a label because they were declined.
+    """
     shadowed = labelled_with(playbook.database, "shadow")
     cases = [one for one in shadowed if one.settings["challenger"] == version]
-    if not cases:
+    if not any(case.label for case in cases):
         raise InvalidDataset(
             f"no labelled decision with version {version} in shadow; run with "
             f"AceContext(policy={{'shadow': {version}}}), or give a file of labelled cases"
         )
     champion, challenger = Run(), Run()
     for case in cases:
-        champion.add(case.label, case.decision, case.risk_score)
+        champion.add(case.label or "", case.decision, case.risk_score)
         shadow = case.settings["shadow"]
-        challenger.add(case.label, shadow["decision"] or UNDECIDED, shadow["risk_score"])
+        challenger.add(case.label or "", shadow["decision"] or UNDECIDED, shadow["risk_score"])
     return _duel(playbook, version, (champion, challenger), [case.fields for case in cases])
 
 

@@ -58,6 +58,11 @@ def footnotes(experiment: "Experiment") -> Iterator[str]:
     shares = {names[name]: experiment.compared(name).undecided_rate for name in names}
     if undecided := ", ".join(f"{name} {share(x)}" for name, x in shares.items() if x):
         yield f"Undecided, which counts as wrong in every figure: {undecided}."
+    if missing := experiment.labels_missing:
+        yield (
+            f"{missing} cases have no label because they were declined: each figure reaches from "
+            "the least to the most that their labels may make it."
+        )
     if experiment.duplicates:
         yield f"{experiment.duplicates} test rows left out: a training row is the same."
     if experiment.copies:

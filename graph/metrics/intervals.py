@@ -5,9 +5,9 @@ Wilson's interval itself is in nodes/evidence, since the nodes need it without a
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,9 @@ class Estimate:
         return {name: rounded(value) for name, value in vars(self).items()}
 
 
+AnEstimate = TypeVar("AnEstimate", bound=Estimate)
+
+
 def rounded(figure: float) -> float | None:
     """A figure as JSON holds it: four digits, and None instead of NaN."""
     return None if math.isnan(figure) else round(figure, 4)
@@ -62,6 +65,15 @@ class Share:
     def interval(self) -> tuple[float, float]:
         """From nothing to all, where nothing is known."""
         return wilson_interval(self.part, self.whole)
+
+
+def band(figures: Sequence[AnEstimate]) -> AnEstimate:
+    """What is known of a figure of which labels are missing because of the decisions: its ends,
+    given what it is if all of them are honest and if all are fraud. A single one stays as it is.
+    """
+    low, high = np.min([one.low for one in figures]), np.max([one.high for one in figures])
+    ends = dict.fromkeys(vars(figures[0]), math.nan) | {"low": float(low), "high": float(high)}
+    return replace(figures[0], **ends) if len(figures) > 1 else figures[0]
 
 
 def of_share(part: float, whole: int) -> Estimate:

@@ -18,6 +18,7 @@ class Run:
     """The decisions of one mode on one stream, in order."""
 
     truths: list[str] = field(default_factory=list)
+    """The right answers; empty where a label is missing because the payment was declined."""
     decisions: list[str] = field(default_factory=list)
     risks: list[float | None] = field(default_factory=list)
     amounts: list[float | None] = field(default_factory=list)
@@ -39,6 +40,14 @@ class Run:
         """The cases of several runs as one run, whose rows are not named."""
         columns = zip(*(list(vars(run).values())[:4] for run in runs), strict=True)
         return cls(*(list(chain(*column)) for column in columns))
+
+    def possible_truths(self) -> list[list[str]]:
+        """What the right answers may be: the missing ones all honest, all fraud, all as decided
+        here, or none of them.
+        """
+        against = [{DECLINE: APPROVE}.get(decision, DECLINE) for decision in self.decisions]
+        guesses = [[APPROVE] * len(against), [DECLINE] * len(against), self.decisions, against]
+        return [[a or b for a, b in zip(self.truths, guess, strict=True)] for guess in guesses]
 
     @property
     def fraud(self) -> NDArray[np.bool_]:

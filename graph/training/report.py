@@ -65,20 +65,6 @@ class TrainingReport:
             else ""
         )
 
-    @property
-    def held_out_in_words(self) -> str:
-        """How it did on cases held out, and on the newest of them; empty if there are none."""
-        of = self.held_out
-        if not of:
-            return ""
-        highest = of.get("highest_risk", 1.0)
-        borne_out = f"; no risk above {highest:.2g} is borne out" if highest < 1 else ""
-        return (
-            f"{of['caught']:,} of {of['frauds']:,} frauds are caught, of the newest sixth of the "
-            f"cases {of['newest_caught']:,} of {of['newest_frauds']:,}; "
-            f"{100 * of['false_declines']:.2g} % of the honest payments are declined{borne_out}"
-        )
-
     def to_json(self) -> dict[str, object]:
         """Everything except the decisions."""
         facts = {name: value for name, value in vars(self).items() if name != "run"}

@@ -56,6 +56,8 @@ def agreements(playbook: BulletPlaybook) -> dict[str, Agreement]:
 
     found: dict[str, Agreement] = {}
     for one in labelled_with(playbook.database, "opinion"):
+        if one.label is None:
+            continue
         opinion = one.settings["opinion"]
         judge, agrees = opinion["by"], opinion["verdict"] == one.label
         before = found.get(judge, Agreement(judge))

@@ -9,7 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
-from acegraph.state.values import JUDGE, CounterDeltas, add_deltas
+from acegraph.state.values import DECLINE, JUDGE, LET_THROUGH, CounterDeltas, add_deltas
 
 Until = int | None
 """A position in the ledger's order: later rows do not count. None: all rows count."""
@@ -34,6 +34,12 @@ def is_label_of_decision(label: sa.FromClause) -> sa.ColumnElement[bool]:
     return sa.and_(
         label.c.case == decisions.c.case, is_current_label(label), label.c.source != JUDGE
     )
+
+
+def is_blocked(label: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Which decisions beside labels have none because they were declined."""
+    was_let_through = decisions.c.settings.contains(LET_THROUGH)
+    return sa.and_(label.c.label.is_(None), decisions.c.decision == DECLINE, ~was_let_through)
 
 
 def count(

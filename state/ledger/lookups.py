@@ -13,8 +13,8 @@ from acegraph.state.database.tables import answers, bullets, cases, decisions, o
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.counters import is_current_label
-from acegraph.state.values import HELD_BACK, JUDGE, SHOWN, Data, Fields, Verdict
+from acegraph.state.ledger.counters import is_blocked, is_current_label, is_label_of_decision
+from acegraph.state.values import HELD_BACK, SHOWN, Data, Fields, Verdict
 
 ERASED: Final = "erased"
 """The digest of a case whose content was erased."""
@@ -139,14 +139,16 @@ class LabelledDecision:
     """A decision whose right answer is known."""
 
     fields: Fields
-    label: Verdict
+    label: Verdict | None
     decision: Verdict
     risk_score: float | None
     settings: Data
 
 
 def labelled_with(database: Database, setting: str) -> list[LabelledDecision]:
-    """The labelled decisions whose settings hold an object of this name, in their order."""
+    """The decisions whose settings hold an object of this name, in their order, that have a label
+    or have none because they were declined.
+    """
     newest = outcomes.alias("newest")
     query = (
         sa.select(
@@ -156,11 +158,9 @@ def labelled_with(database: Database, setting: str) -> list[LabelledDecision]:
         )
         .select_from(decisions)
         .join(cases, cases.c.id == decisions.c.case)
-        .join(newest, newest.c.case == decisions.c.case)
+        .outerjoin(newest, is_label_of_decision(newest))
         .where(
-            is_current_label(newest),
-            newest.c.source != JUDGE,
-            newest.c.label.is_not(None),
+            sa.or_(newest.c.label.is_not(None), is_blocked(newest)),
             decisions.c.settings.contains(f'"{setting}":{{'),
         )
         .order_by(decisions.c.position)

@@ -48,6 +48,11 @@ class DecisionColumns:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def blocked(self) -> Bools:
+        """Without a label because they were declined: no chargeback can come."""
+        return (self.label == UNLABELLED) & self.declined & ~self.let_through
+
     def followed_by(self, rows: Collection[Any], amount_of: AmountOf) -> "DecisionColumns":
         """The columns with those of later decisions below them."""
         values: Mapping[str, Iterable[object]] = {
@@ -93,7 +98,7 @@ def label_coverage(columns: DecisionColumns) -> Coverage:
     """Count the labels of counted decisions, and the labels that declines hide."""
     counted, has_label = columns.counted, columns.label != UNLABELLED
     let_through = counted & columns.let_through
-    blocked = int((counted & ~has_label & columns.declined & ~let_through).sum())
+    blocked = int((counted & columns.blocked).sum())
     decided, labelled = int(counted.sum()), int((counted & has_label).sum())
     return Coverage(
         decided=decided,

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -15,13 +15,15 @@ from acegraph.graph.cli.console import (
     playbook_url,
 )
 from acegraph.graph.cli.files import Columns
-from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell
+from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell, written
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.values import Transaction
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset
+
+_UNKNOWN: Final = "right, from none to all of what was declined and has no label: "
 
 
 def read(
@@ -164,14 +166,17 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
         found = watch(book, days=days)
         coverage = label_coverage(DecisionIndex(book.database).columns())
     few = f"too few payments, or too few of the {found.trained} training rows, to see drift"
+    records = {name: one.to_json() for name, one in found.records.items()}
+    ends = {name: f"{one.low:.0%} to {one.high:.0%}" for name, one in found.records.items()}
     moved = sorted(found.stability.items(), key=lambda pair: -pair[1])
     tell(
-        {**asdict(found), "label_coverage": asdict(coverage)},
+        {**asdict(found), "records": records, "label_coverage": asdict(coverage)},
         f"{found.decisions} decisions in {days:g} days, {found.labels} labels",
         "" if moved else few,
         *(f"  {index:6.2f}  {name}" for name, index in moved),
         "labels of all decisions",
         *facts_in_lines(asdict(coverage)),
+        _UNKNOWN + written(ends) if ends else "",
         *(f"{alert.kind}: {alert.text}" for alert in found.alerts),
     )
     if found.alerts:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
-from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_mean
+from acegraph.graph.metrics.intervals import Estimate, Share, band, of_mean, of_share
 from acegraph.state.playbook.decision_index import (
     FRAUD,
     HONEST,
+    UNLABELLED,
+    Bools,
     DecisionColumns,
     label_coverage,
 )
@@ -22,41 +26,54 @@ from acegraph.state.values import CostMatrix
 
 @dataclass(frozen=True)
 class Outcome:
-    """What labelled decisions came to."""
+    """What decisions came to: what is known, and figures of all of them."""
 
     caught: Share
-    """Of the frauds, those that were declined."""
+    """Of the known frauds, those that were declined."""
     stopped: Share
-    """Of the good payments, those that were declined."""
-    cost: Estimate
-    """What mistakes cost per 1,000 payments."""
-    without: float
-    """The same if everything had been approved."""
-
-    @property
-    def stopped_per_caught(self) -> Estimate:
-        """How many good customers are declined for each fraud that is caught."""
-        caught, stopped = self.caught.part, self.stopped.part
-        if not caught:
-            return NO_ESTIMATE
-        low, high = Share(caught, caught + stopped).interval
-        return Estimate(stopped / caught, (1 - high) / high, (1 - low) / low)
+    """Of the known good payments, those that were declined."""
+    blocked: int
+    """How many have no label because they were declined; the figures are bands then."""
+    figures: dict[str, Estimate]
+    """The share of frauds caught, good payments declined for each of them, and what mistakes cost
+    per 1,000 payments, also if everything had been approved."""
 
 
 def outcome(columns: DecisionColumns, costs: CostMatrix) -> Outcome:
     """What the decisions came to."""
-    fraud, honest = columns.label == FRAUD, columns.label == HONEST
-    declined, amounts, known = columns.declined, columns.amount, fraud | honest
-    stakes = np.where(np.isnan(amounts), 1.0, amounts)[known]
+    labels, blocked = columns.label, columns.blocked
+    kinds = (HONEST, FRAUD) if blocked.any() else (UNLABELLED,)
+    worlds = [_figures(columns, np.where(blocked, kind, labels), costs) for kind in kinds]
+    return Outcome(
+        _declined(columns, labels == FRAUD),
+        _declined(columns, labels == HONEST),
+        int(np.count_nonzero(blocked)),
+        {name: band([figures[name] for figures in worlds]) for name in worlds[0]},
+    )
+
+
+def _declined(columns: DecisionColumns, kind: Bools) -> Share:
+    return Share(int(np.count_nonzero(kind & columns.declined)), int(np.count_nonzero(kind)))
+
+
+def _figures(
+    columns: DecisionColumns, labels: NDArray[np.int8], costs: CostMatrix
+) -> dict[str, Estimate]:
+    fraud, known = labels == FRAUD, labels != UNLABELLED
+    caught, stopped = _declined(columns, fraud), _declined(columns, labels == HONEST).part
+    stakes = np.where(np.isnan(columns.amount), 1.0, columns.amount)[known]
     cost, without = (
         of_mean(1000 * costs.of(fraud[known], said[known], stakes))
-        for said in (declined, np.zeros(len(declined), bool))
+        for said in (columns.declined, np.zeros(len(fraud), bool))
     )
-    caught, frauds, stopped, goods = (
-        int(np.count_nonzero(one)) for one in (fraud & declined, fraud, honest & declined, honest)
-    )
-    cost = replace(cost, low=max(cost.low, 0.0))
-    return Outcome(Share(caught, frauds), Share(stopped, goods), cost, without.mean)
+    low, high = Share(caught.part, caught.part + stopped).interval
+    ends = (1 - high) / high, (1 - low) / low if low else math.inf
+    return {
+        "caught": of_share(caught.part, caught.whole),
+        "stopped_per_caught": Estimate(stopped / caught.part if caught.part else math.nan, *ends),
+        "cost": replace(cost, low=max(cost.low, 0.0)),
+        "without": without,
+    }
 
 
 def show(desk: Desk, visit: Visit) -> Response:

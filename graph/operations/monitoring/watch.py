@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from acegraph.graph.metrics.intervals import Estimate, band, of_share
 from acegraph.graph.metrics.stability import Stability, of_field, of_numbers
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
@@ -48,6 +49,9 @@ class Watch:
     waiting: int
     stability: dict[str, float]
     """The population stability index of each field, and of risk, against the training data."""
+    records: dict[str, Estimate]
+    """By bullet of whose decisions some have no label because they were declined: the share of
+    those of these days in which it was right."""
     alerts: list[Alert]
 
 
@@ -72,6 +76,7 @@ def watch(
         activity.labels_before,
         len(entries),
         {name: one.index for name, one in moved.items()},
+        {b.id: _record(b, activity) for b in active if b.id in activity.blocked},
         [
             *(
                 Alert("drift", name, f"{name} has moved from the training data: index {one.index}")
@@ -107,6 +112,13 @@ def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stabilit
         if column is not None:
             moved[name] = of_field(column, live.column(name), len(live))
     return moved
+
+
+def _record(bullet: Bullet, activity: Activity) -> Estimate:
+    _, since = activity.records.get(bullet.id, (Record(), Record()))
+    missing = activity.blocked[bullet.id]
+    decisions = sum(since) + missing
+    return band([of_share(since.helpful + right, decisions) for right in (0, missing)])
 
 
 def _bad(bullet: Bullet, records: dict[str, tuple[Record, Record]]) -> Alert | None:

@@ -1,5 +1,6 @@
 """Monitoring: what is alerted, and what is not."""
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -95,3 +96,11 @@ def test_a_queue_that_is_too_long_is_an_alert(playbook: BulletPlaybook) -> None:
     playbook.add_bullet("APPROVE when hour < 2", NODE, status="candidate")
     assert ("queue", "review") in kinds(watch(playbook, most_waiting=0))
     assert watch(playbook, most_waiting=1).alerts == []
+
+
+def test_a_rule_whose_declines_have_no_labels_is_drawn_as_unknown(playbook: BulletPlaybook) -> None:
+    decide(playbook, 20, factor=20.0)
+    unknown = watch(playbook).records["b1"]
+    assert (unknown.low, unknown.high, math.isnan(unknown.mean)) == (0.0, 1.0, True)
+    give_labels(playbook, 20)
+    assert watch(playbook).records == {}

@@ -1,0 +1,91 @@
+"""What is not known because of the decisions looks no better than what is."""
+
+import math
+from collections.abc import Iterator
+
+import pytest
+
+from acegraph.graph.desk.pages.overview import outcome
+from acegraph.graph.experiments.experiment import live_duel
+from acegraph.graph.experiments.words import footnotes
+from acegraph.graph.metrics.intervals import Estimate
+from acegraph.graph.operations.decide import decide_many
+from acegraph.graph.operations.monitoring.watch import watch
+from acegraph.state import AceContext, BulletPlaybook, Label
+from acegraph.state.playbook.decision_index import DecisionColumns, DecisionIndex
+from acegraph.state.values import DECLINE, CostMatrix
+
+HIGHER_IS_BETTER = {
+    *("caught", "accuracy", "balanced_accuracy", "average_precision", "recall_at_1_percent"),
+    *("fraud_per_1000_alerts", "value_caught"),
+}
+
+
+def decided(book: BulletPlaybook, *, withheld: bool) -> None:
+    """Forty decisions of a rule that is often wrong, and another version in shadow."""
+    book.add_bullet("DECLINE when amount >= 200", "fraud_detection")
+    book.add_bullet("DECLINE when hour >= 12", "fraud_detection")
+    book.set_status("b1", "retired", "tried")
+    context = AceContext(policy={"shadow": 1})
+    cases = [{"amount": 10.0 * n, "hour": n % 24} for n in range(40)]
+    given = [{"transaction": case, "decision_id": f"d{n}"} for n, case in enumerate(cases)]
+    for n, answer in enumerate(decide_many(book, given, context)):  # type: ignore[arg-type]
+        assert isinstance(answer, dict)
+        if not (withheld and answer["decision"] == DECLINE):
+            label = DECLINE if n >= 25 or n == 5 else "APPROVE"
+            book.label(f"d{n}", Label(label, "chargeback"))
+
+
+@pytest.fixture(scope="module")
+def books() -> Iterator[tuple[BulletPlaybook, BulletPlaybook]]:
+    """All labels, and those of what was approved."""
+    with BulletPlaybook() as whole, BulletPlaybook() as part:
+        decided(whole, withheld=False)
+        decided(part, withheld=True)
+        yield whole, part
+
+
+def no_better(name: str, known: Estimate, unknown: Estimate) -> bool:
+    """Whether a figure is only bounds now, and its worse end is no better than it was."""
+    worse = unknown.low <= known.low if name in HIGHER_IS_BETTER else unknown.high >= known.high
+    holds = unknown.low <= known.mean <= unknown.high
+    return math.isnan(unknown.mean) and (math.isnan(unknown.low) or (worse and holds))
+
+
+def columns(book: BulletPlaybook) -> DecisionColumns:
+    return DecisionIndex(book.database, lambda fields: float(fields["amount"] or 0)).columns()
+
+
+def test_without_the_labels_of_declines_the_overview_looks_no_better(
+    books: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    known, unknown = (outcome(columns(book), CostMatrix()) for book in books)
+    assert (known.blocked, unknown.blocked > 5) == (0, True)
+    assert known.figures["caught"].mean == known.caught.value
+    for name, figure in known.figures.items():
+        assert no_better(name, figure, unknown.figures[name]), name
+
+
+def test_without_the_labels_of_declines_two_versions_look_no_better(
+    books: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    known, unknown = (live_duel(book, 1) for book in books)
+    for side in known.modes:
+        of_all, of_some = known.compared(side), unknown.compared(side)
+        for name, figure in of_all.figures.items():
+            assert no_better(name, figure, of_some.figures[name]), (side, name)
+        assert of_some.gain.low <= of_all.gain.mean <= of_some.gain.high
+        assert math.isnan(of_some.gain.p_value) or side == "in force"
+    assert any("because they were declined" in note for note in footnotes(unknown))
+    assert not any("because they were declined" in note for note in footnotes(known))
+
+
+def test_without_the_labels_of_declines_a_rule_is_monitored_as_unknown(
+    books: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    known, unknown = (watch(book) for book in books)
+    right, wrong = (
+        getattr(books[0].get_bullet("b2"), f"{one}_count") for one in ("helpful", "harmful")
+    )
+    assert (known.records, right > 0, wrong > 0) == ({}, True, True)
+    assert no_better("caught", Estimate(right / (right + wrong), 0.0, 1.0), unknown.records["b2"])
