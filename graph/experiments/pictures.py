@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from numpy.typing import ArrayLike, NDArray
 
-from acegraph.graph.experiments.words import BASELINE_NAMES, MODE_NAMES
+from acegraph.graph.experiments.words import MODE_NAMES, label_of
 from acegraph.graph.metrics.run import Run
 
 Runs = Mapping[str, Sequence[Run]]
@@ -34,25 +33,12 @@ SHELF: Final = Environment(
 
 @dataclass(frozen=True)
 class Line:
-    """A line through points. Those of other learners are dashed."""
+    """A line through points: pairs of across and up. Those of other learners are dashed."""
 
     name: str
     colour: str
-    points: NDArray[np.float64]
-    is_dashed: bool = False
-
-    @classmethod
-    def of(cls, name: str, across: ArrayLike, up: NDArray[np.float64]) -> "Line":
-        """The line of a mode or a learner."""
-        label = (MODE_NAMES | BASELINE_NAMES)[name]
-        return cls(label, _COLOURS[name], np.column_stack((across, up)), name in BASELINE_NAMES)
-
-    @property
-    def drawn(self) -> list[list[float]]:
-        """The points that are drawn."""
-        places = np.linspace(0, len(self.points) - 1, min(len(self.points), _MOST)).astype(int)
-        drawn: list[list[float]] = self.points[places].tolist()
-        return drawn
+    is_dashed: bool
+    points: list[list[float]]
 
 
 @dataclass(frozen=True)
@@ -80,9 +66,11 @@ def learning_pictures(runs_by_name: Runs) -> Iterator[Picture]:
     length = min((len(run.truths) for runs in shown.values() for run in runs), default=0)
     for up, is_fraud in (("frauds caught so far", True), ("honest payments declined", False)):
         lines = []
+        places = np.linspace(0, length - 1, min(length, _MOST)).astype(int)
         for name, runs in shown.items():
             wanted = [(run.fraud == is_fraud) & run.declined for run in runs]
             so_far = np.cumsum(np.mean([one[:length] for one in wanted], axis=0))
-            lines.append(Line.of(name, range(1, length + 1), so_far))
-        top = max((float(line.points[-1, 1]) for line in lines), default=0.0)
+            points = np.column_stack((places + 1, so_far[places])).tolist()
+            lines.append(Line(label_of(name), _COLOURS[name], name not in MODE_NAMES, points))
+        top = max((line.points[-1][1] for line in lines), default=0.0)
         yield Picture("case of the held-out stream", up, lines, length or 1.0, top or 1.0)

@@ -15,13 +15,6 @@ MODE_NAMES: Final = {
     "offline_online": "offline + online",
     "online": "online only",
 }
-BASELINE_NAMES: Final = {
-    "logistic_regression": "logistic regression",
-    "depth_3_tree": "depth-3 tree",
-    "gradient_boosting": "gradient boosting",
-    "embedded": "embedded analyst",
-    "best_attainable": "best attainable",
-}
 
 
 def share(x: float) -> str:
@@ -35,8 +28,12 @@ def share(x: float) -> str:
 
 def names_of(experiment: "Experiment") -> dict[str, str]:
     """The modes and learners, with the names that reports show."""
-    known = MODE_NAMES | BASELINE_NAMES
-    return {name: known.get(name, name) for name in (*experiment.modes, *experiment.baselines)}
+    return {name: label_of(name) for name in (*experiment.modes, *experiment.baselines)}
+
+
+def label_of(name: str) -> str:
+    """The name of a mode or a learner, as reports show it."""
+    return MODE_NAMES.get(name, name.replace("_", " "))
 
 
 def footnotes(experiment: "Experiment") -> Iterator[str]:

@@ -11,14 +11,8 @@ from pathlib import Path
 from typing import Final, cast
 
 from acegraph.graph.experiments.experiment import Experiment
-from acegraph.graph.experiments.words import (
-    BASELINE_NAMES,
-    MODE_NAMES,
-    footnotes,
-    unit_of_cost,
-)
-from acegraph.graph.metrics.paired import p_words, paired_difference
-from acegraph.graph.metrics.rates import balanced_accuracy
+from acegraph.graph.experiments.words import MODE_NAMES, footnotes, names_of, unit_of_cost
+from acegraph.graph.metrics.paired import p_words
 from acegraph.nodes.models.named import prices
 from acegraph.nodes.runtime.usage import in_words
 from acegraph.state import InvalidSettings
@@ -29,8 +23,6 @@ Figures = Mapping[str, object]
 """The figures of a mode or of another learner, as `Experiment.to_json` gives them."""
 _PROGRAMS: Final = "acegraph langgraph numpy scipy scikit-learn".split()
 """Those whose versions the report names."""
-_BEST: Final = "best_attainable"
-"""It is no learner: it knows the causes of generated labels."""
 
 
 def check_report(path: Path | None) -> None:
@@ -69,11 +61,10 @@ def report_page(experiment: Experiment) -> str:
         figures=figures,
         ways={n: modes[n] for n in MODE_NAMES if n in modes} | learners,
         learners=learners,
-        names={**BASELINE_NAMES, **MODE_NAMES},
+        names=names_of(experiment),
         learned=learned,
         before=modes["vanilla"],
         after=modes[learned],
-        rival=_best_rival(experiment, learners, learned),
         seeds=list(zip(experiment.training, experiment.modes["vanilla"], strict=False)),
         bullets=list(_bullets(experiment, figures)),
         footnotes=list(footnotes(experiment)),
@@ -85,18 +76,6 @@ def report_page(experiment: Experiment) -> str:
         made=now()[:10],
         p_words=p_words,
     )
-
-
-def _best_rival(
-    experiment: Experiment, learners: Mapping[str, Figures], learned: str
-) -> dict[str, object] | None:
-    """The other learner with the best balanced accuracy, and by how much it beats the playbook."""
-    runs = {name: runs for name, runs in experiment.baselines.items() if name != _BEST}
-    if not runs:
-        return None
-    name = max(runs, key=lambda name: sum(map(balanced_accuracy, runs[name])))
-    gap = paired_difference(runs[name], experiment.modes[learned])
-    return {"name": name, "figures": learners[name], "gap": gap.to_json()}
 
 
 def _bullets(experiment: Experiment, figures: Figures) -> Iterator[dict[str, object]]:

@@ -44,7 +44,7 @@ def bullet(content: str = "DECLINE when amount >= 9", **evidence: Any) -> Bullet
 
 def ends(picture: Picture) -> dict[str, float]:
     """Where each line ends."""
-    return {line.name: line.points[-1, 1] for line in picture.lines}
+    return {line.name: line.points[-1][1] for line in picture.lines}
 
 
 def cells(table: Any, column: int) -> list[str]:
@@ -81,7 +81,7 @@ def test_the_pictures_of_the_stream_show_who_catches_none() -> None:
 def test_a_line_of_many_cases_is_drawn_from_its_first_to_its_last_with_few_points() -> None:
     run = Run(["DECLINE"] * 5_000, ["DECLINE"] * 5_000, [None] * 5_000)
     picture, _ = learning_pictures({"vanilla": [run]})
-    drawn = picture.lines[0].drawn
+    drawn = picture.lines[0].points
     assert (len(drawn), drawn[0], drawn[-1]) == (600, [1, 1], [5_000, 5_000])
     assert picture._repr_html_().count(",") < 1_000
 
