@@ -1,6 +1,6 @@
 """The service: one ASGI application over one playbook, run by `acegraph serve`.
 
-Requests are decided in batches (batching.py), by users with roles (access.py). The paths are in
+Requests are decided in batches (service.py), by users with roles (access.py). The paths are in
 routes.py. Beside a LangGraph server it is mounted with the guard (guard.py).
 """
 

@@ -10,8 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from acegraph.graph.server.access import NotAllowed
-from acegraph.graph.server.batching import TooMuch
-from acegraph.graph.server.service import Service
+from acegraph.graph.server.service import Service, TooMuch
 from acegraph.state.errors import (
     AceError,
     DecisionConflict,

@@ -1,28 +1,34 @@
 """What the handlers of the service work with: the playbook, what decides, limits and counts.
 
+Requests that come at the same time are decided together, and answered after the commit. While one
+batch is at work the next one gathers. Whoever comes when too many wait is told to come again.
+
 The database is opened when it is first needed: a service that starts before its database becomes
 ready later.
 """
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Final
+from uuid import uuid4
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
 
 from acegraph.graph.build import Parts, gather_parts
-from acegraph.graph.operations.decide import Answer, adecide_many
+from acegraph.graph.operations.decide import BATCH, Answer, adecide_many
 from acegraph.graph.server.access import NotAllowed, bearer_token, check_role, user_of
-from acegraph.graph.server.batching import Batcher
 from acegraph.state import AceContext, AceInput, BulletPlaybook
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User
 
 disable_created_metrics()  # type: ignore[no-untyped-call]  # when a process began to count says nothing
+Decide = Callable[[Sequence[AceInput]], Awaitable[list[Answer]]]
+_Request = tuple[Sequence[AceInput], asyncio.Future[list[Answer]]]
 EVERYBODY: Final = User("everyone", "administrator")
 """Who is meant by a request without a token, where the service runs without users."""
 
@@ -69,6 +75,73 @@ class Meters:
             for name, value in usage.items():
                 if isinstance(value, int | float):
                     self._model.labels(self._worker, name).inc(value)
+
+
+class TooMuch(AceError):
+    """More was sent than is taken."""
+
+
+@dataclass
+class Batcher:
+    """Gathers transactions of many requests into batches."""
+
+    decide_batch: Decide
+    most_waiting: int
+    """So many transactions may wait at once; one request alone may always come."""
+
+    def __post_init__(self) -> None:
+        self.waiting = 0
+        self._requests: deque[_Request] = deque()
+        self._work: asyncio.Task[None] | None = None
+
+    async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
+        """The answers to the transactions of one request.
+
+        Each gets an id, if it has none: it may be decided again with others or alone, and counts
+        once.
+        """
+        given = [
+            one if one.get("decision_id") is not None else {**one, "decision_id": uuid4().hex}
+            for one in given
+        ]
+        if self.waiting and self.waiting + len(given) > self.most_waiting:
+            raise TooMuch(f"{self.waiting} transactions are waiting; try again later")
+        loop = asyncio.get_running_loop()
+        answers: asyncio.Future[list[Answer]] = loop.create_future()
+        self._requests.append((given, answers))
+        self.waiting += len(given)
+        if self._work is None or self._work.done():
+            self._work = loop.create_task(self._decide_all())
+        return await answers
+
+    async def _decide_all(self) -> None:
+        while self._requests:
+            requests = [self._requests.popleft()]
+            size = len(requests[0][0])
+            while self._requests and size + len(self._requests[0][0]) <= BATCH:
+                requests.append(self._requests.popleft())
+                size += len(requests[-1][0])
+            try:
+                await self._answer(requests)
+            finally:
+                self.waiting -= size
+
+    async def _answer(self, requests: Sequence[_Request]) -> None:
+        try:
+            answers = await self.decide_batch([one for given, _ in requests for one in given])
+        except Exception as error:  # noqa: BLE001  a request gets it
+            if len(requests) > 1 and not isinstance(error, AceError):
+                for one in requests:  # whoever sent what fails must not fail the others
+                    await self._answer([one])
+                return
+            for _, waiting in requests:
+                if not waiting.done():
+                    waiting.set_exception(error)
+        else:
+            for given, waiting in requests:
+                if not waiting.done():  # else its client has left
+                    waiting.set_result(answers[: len(given)])
+                answers = answers[len(given) :]
 
 
 class Service:

@@ -23,9 +23,8 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.operations.decide import Answer
 from acegraph.graph.server.app import create_service
-from acegraph.graph.server.batching import Batcher
 from acegraph.graph.server.routes import ENDPOINTS
-from acegraph.graph.server.service import ServiceSettings
+from acegraph.graph.server.service import Batcher, ServiceSettings
 from acegraph.state import AceInput, AceOutput, BulletPlaybook, Field, Label, Task, verify
 from acegraph.state.database import tables
 from acegraph.state.maintenance.people.users import ROLES, Role, add_user
