@@ -10,14 +10,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
-from acegraph.graph.data.forms import Forms
-from acegraph.graph.data.labels import a_label, need, read_label
-from acegraph.graph.data.rows import ReadRows, read_rows
+from acegraph.graph.data.rows import ReadRows, a_label, need, read_label, read_rows
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.schema import GivenTransaction
+from acegraph.state.task.form import Form
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
 from acegraph.state.values import DECLINE, Scalar, Transaction, Verdict, is_derived, is_number
@@ -58,9 +57,9 @@ class FileLayout:
     """What the columns are and how they are written, where that is known: nothing is guessed."""
 
     @property
-    def forms(self) -> Forms | None:
+    def forms(self) -> Mapping[str, Form] | None:
         """How the columns are written, where that is known."""
-        return Forms(self.task.forms) if self.task else None
+        return self.task.forms if self.task else None
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -158,10 +157,10 @@ def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
     guesses: list[Guess] = []
     task = None
     if layout.query is None:
-        guesses = _with_units(guesses_of(rows, layout), read.forms)
+        guesses = guesses_of(rows, layout, read.forms)
         task = (layout.task or guess_task(file.stem, guesses)).without(layout.left_out)
         if not layout.task:
-            task = replace(task, forms=dict(read.forms.by_column))
+            task = replace(task, forms=dict(read.forms))
     derived = task.sighting_columns if task else {}
     if derived:
         rows = with_derived(rows, derived)
@@ -182,22 +181,21 @@ def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
     )
 
 
-def guesses_of(rows: Sequence[Mapping[str, object]], layout: FileLayout) -> list[Guess]:
-    """What the columns of rows are, by their values or by what was said of them."""
+def guesses_of(
+    rows: Sequence[Mapping[str, object]], layout: FileLayout, forms: Mapping[str, Form]
+) -> list[Guess]:
+    """What the columns of rows are, by their values or by what was said of them, with the units
+    that stood beside their numbers.
+    """
     hidden = {layout.answer, layout.ids, *layout.left_out}
     some = [_flat(row, hidden) for row in rows[:_LOOKED_AT]]
     names = dict.fromkeys(name for row in some for name in row if not is_derived(name))
     columns = {name: [row.get(name) for row in some] for name in names}
-    return corrected(guess(columns), columns, layout.declared)
-
-
-def _with_units(guesses: Sequence[Guess], forms: Forms) -> list[Guess]:
-    """The fields with the units that stood beside their numbers."""
     return [
-        replace(one, field=replace(one.field, unit=forms.of(one.field.name).unit))
-        if one.field.kind == "number"
+        replace(one, field=replace(one.field, unit=forms[one.field.name].unit))
+        if one.field.kind == "number" and one.field.name in forms
         else one
-        for one in guesses
+        for one in corrected(guess(columns), columns, layout.declared)
     ]
 
 

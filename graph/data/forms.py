@@ -6,11 +6,10 @@ written like today's. This is the one lenient reader; what it cannot settle it s
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from acegraph.state.task.form import PLAIN, Form, in_iso, without_unit
+from acegraph.state.task.form import Form, in_iso, without_unit
 from acegraph.state.values import decimal_commas, is_nothing, written_number
 
 _DAY_FIRST: Final = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
@@ -29,24 +28,14 @@ _UNIT: Final = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Forms:
-    """How the columns of a file are written, and what was not settled by its values."""
+def find_forms(
+    columns: Mapping[str, Sequence[str]], *, is_continental: bool
+) -> tuple[dict[str, Form], list[str]]:
+    """The forms of columns of texts, where they are not plain, and what no value settles; a
+    continental file has semicolons between its cells.
 
-    by_column: Mapping[str, Form]
-    """Those that are not plain."""
-    notes: tuple[str, ...] = ()
-
-    def of(self, name: str) -> Form:
-        """The form of a column."""
-        return self.by_column.get(name, PLAIN)
-
-
-def find_forms(columns: Mapping[str, Sequence[str]], *, is_continental: bool) -> Forms:
-    """The forms of columns of texts; a continental file has semicolons between its cells.
-
-    >>> forms = find_forms({"paid": ["31.01.2026"], "sum": ["1,5"]}, is_continental=True)
-    >>> forms.of("paid").date, forms.of("sum").decimal
+    >>> forms, _ = find_forms({"paid": ["31.01.2026"], "sum": ["1,5"]}, is_continental=True)
+    >>> forms["paid"].date, forms["sum"].decimal
     ('%d.%m.%Y', ',')
     """
     given = {
@@ -63,7 +52,7 @@ def find_forms(columns: Mapping[str, Sequence[str]], *, is_continental: bool) ->
         for name, unit in units.items()
         if unit or name in commas
     }
-    return Forms(forms, tuple(notes))
+    return forms, notes
 
 
 def _dates(
@@ -86,7 +75,8 @@ def _formats(texts: Sequence[str]) -> list[str]:
     """The formats in which nearly all texts are dates: none, one, or two of another order."""
     days = list({text[: len("31.01.2026")]: text for text in texts}.values())
     some = days[:: len(days) // _LOOKED_AT + 1]  # of the whole file: its days go on
-    if not some or not all(map(_LIKE_A_DATE.search, some[:5])) or _is_iso(some[0]):
+    is_iso = some and some[0][4:5] == "-" and some[0][:4].isdigit()
+    if not some or is_iso or not all(map(_LIKE_A_DATE.search, some[:5])):
         return []
     counts: dict[str, int] = {}
     for date in (*_DAY_FIRST, *_MONTH_FIRST, *_OTHER_DAYS):
@@ -106,10 +96,6 @@ def _is_day_first(date: str) -> bool | None:
     if date.startswith(_DAY_FIRST):
         return True
     return False if date.startswith(_MONTH_FIRST) else None
-
-
-def _is_iso(text: str) -> bool:
-    return text[4:5] == "-" and text[:4].isdigit()
 
 
 def _parses(text: str, date: str) -> bool:

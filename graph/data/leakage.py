@@ -59,12 +59,8 @@ def find_leaks(dataset: Dataset) -> dict[str, str]:
             continue
         # What is nested in JSON is not looked at.
         values = [v if isinstance(v := row.get(name), str | int | float) else None for row in rows]
-        reason = _filled_for_one_label(values, fraud)
-        if reason or (
-            reason := _after_the_payment(values, moments)
-            if name in dates
-            else _tells_too_much(values, fraud)
-        ):
+        tells = _after_the_payment(values, moments) if name in dates else _tells(values, fraud)
+        if reason := _filled_for_one_label(values, fraud) or tells:
             leaks[name] = reason
     return leaks
 
@@ -90,7 +86,7 @@ def _after_the_payment(values: Sequence[object], times: Sequence[str | None]) ->
     return "its dates lie after the payment" if is_later else ""
 
 
-def _tells_too_much(values: Sequence[object], fraud: Mask) -> str:
+def _tells(values: Sequence[object], fraud: Mask) -> str:
     """Why a field tells the labels apart too well, if it does."""
     codes = _codes(values)
     if codes is None:

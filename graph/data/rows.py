@@ -1,4 +1,5 @@
-"""Data files as people save them: their text, and their rows, of CSV, a JSON list or JSON lines.
+"""Data files as people save them: their text, their rows, of CSV, a JSON list or JSON lines, and
+what their labels mean.
 
 A text may be UTF-8, UTF-16 or Windows-1252, and packed by gzip. In a CSV names are stripped
 and blank lines skipped. A row with too many cells is refused, and so are two columns of one name:
@@ -14,16 +15,24 @@ import re
 import zlib
 from _csv import Reader
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Final, cast
 
-from acegraph.graph.data.forms import Forms, find_forms
-from acegraph.state.errors import InvalidDataset
-from acegraph.state.task.form import label_cell
-from acegraph.state.values import Scalar, each_name_once
+from acegraph.graph.data.forms import find_forms
+from acegraph.state.errors import InvalidDataset, InvalidInput
+from acegraph.state.task.form import PLAIN, Form, label_cell, read_cell
+from acegraph.state.task.guess import no_or_yes
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    Scalar,
+    Verdict,
+    each_name_once,
+    parse_verdict,
+)
 
 _BLANK: Final = ' ,;|"\t\r\n'
 _GZIP: Final = b"\x1f\x8b"
@@ -40,10 +49,11 @@ class ReadRows:
 
     rows: list[dict[str, Scalar]]
     notes: list[str] = field(default_factory=list)
-    forms: Forms = field(default_factory=lambda: Forms({}))
+    forms: Mapping[str, Form] = field(default_factory=dict)
+    """By column, where they are not plain."""
 
 
-def read_rows(file: Path, answer: str, forms: Forms | None = None) -> ReadRows:
+def read_rows(file: Path, answer: str, forms: Mapping[str, Form] | None = None) -> ReadRows:
     """The rows of a file; `answer` is the column of labels, `forms` are known from another file."""
     text, encoding = read_encoded(file)
     notes = []
@@ -54,8 +64,7 @@ def read_rows(file: Path, answer: str, forms: Forms | None = None) -> ReadRows:
         _, lines = read_sheet(file, text)
         cells = [row for _, row in lines]
         is_continental = find_delimiter(text) == ";"
-        forms = forms or forms_of(cells, answer, is_continental=is_continental)
-        return ReadRows(read_cells(cells, answer, forms), [*notes, *forms.notes], forms)
+        return read_cells(cells, answer, forms, notes, is_continental=is_continental)
     entries = _json_entries(file, text)
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
@@ -63,33 +72,31 @@ def read_rows(file: Path, answer: str, forms: Forms | None = None) -> ReadRows:
     return ReadRows(cast("list[dict[str, Scalar]]", entries), notes)
 
 
-def forms_of(cells: Sequence[Mapping[str, str]], answer: str, *, is_continental: bool) -> Forms:
-    """How the columns of a CSV are written; its labels are words."""
-    names = [name for name in (cells[0] if cells else ()) if name != answer]
-    columns = {name: [row.get(name, "") for row in cells] for name in names}
-    return find_forms(columns, is_continental=is_continental)
-
-
 def read_cells(
-    cells: Iterable[Mapping[str, str]], answer: str, forms: Forms
-) -> list[dict[str, Scalar]]:
-    """The values of the cells of a CSV, row by row."""
-    rows = [
-        {n: label_cell(text) if n == answer else forms.of(n).read(text) for n, text in row.items()}
-        for row in cells
-    ]
-    _blank_na(rows)
-    return rows
-
-
-def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:
-    """Replace NA by None in columns of numbers or flags; among words it may mean Namibia."""
+    cells: Sequence[Mapping[str, str]],
+    answer: str,
+    forms: Mapping[str, Form] | None,
+    notes: Sequence[str] = (),
+    *,
+    is_continental: bool,
+) -> ReadRows:
+    """The values of the cells of a CSV, whose labels are words. NA is no value in columns of
+    numbers or flags; among words it may mean Namibia.
+    """
+    if forms is None:
+        names = [name for name in (cells[0] if cells else ()) if name != answer]
+        columns = {name: [row.get(name, "") for row in cells] for name in names}
+        forms, unsettled = find_forms(columns, is_continental=is_continental)
+        notes = [*notes, *unsettled]
+    readers = {name: form.read for name, form in forms.items()} | {answer: label_cell}
+    rows = [{n: readers.get(n, PLAIN.read)(text) for n, text in row.items()} for row in cells]
     for name in rows[0] if rows else ():
         values = {row[name] for row in rows} - {None}
         words = {value for value in values if isinstance(value, str)}
         if words == {"NA"} and values != words:
             for row in rows:
                 row[name] = None if row[name] == "NA" else row[name]
+    return ReadRows(rows, list(notes), forms)
 
 
 def _json_entries(file: Path, text: str) -> list[object]:
@@ -197,3 +204,48 @@ def _column_names(header: Sequence[str], file: Path) -> list[str]:
 def _width(cells: Sequence[str]) -> int:
     """The number of cells up to the last that is not blank."""
     return max((i for i, cell in enumerate(cells, start=1) if cell.strip()), default=0)
+
+
+def read_label(value: object, positive: object, name: str, where: str) -> Verdict | None:
+    """The right answer that the column `name` states; None where it states none."""
+    if is_empty(value) or (value == "-" and positive is None):
+        return None
+    return a_label(value, positive, name, where)
+
+
+def a_label(value: object, positive: object, name: str, where: str) -> Verdict:
+    """The right answer that a label states; `positive` is the one that means fraud."""
+    if positive is not None:
+        return DECLINE if _label_value(value) == _label_value(positive) else APPROVE
+    if (is_fraud := no_or_yes(str(value))) is not None:
+        return DECLINE if is_fraud else APPROVE
+    try:
+        return parse_verdict(value)
+    except InvalidInput as error:
+        raise InvalidDataset(
+            f"{where}, field {name!r}: {error}; --positive WORD names the label that means fraud"
+        ) from None
+
+
+def need(row: Mapping[str, object], name: str, where: str) -> object:
+    """The value of a column that a row must have."""
+    value = row.get(name)
+    if not is_empty(value):
+        return value
+    if name in row:
+        raise InvalidDataset(f"{where}: field {name!r} is empty")
+    raise InvalidDataset(
+        f"{where}: field {name!r} is missing; it has {', '.join(row)}; "
+        "say which one to take (--label, --text)"
+    )
+
+
+def is_empty(value: object) -> bool:
+    """Whether a cell holds nothing."""
+    return value is None or value == "" or value != value  # NaN is not even itself
+
+
+def _label_value(label: object) -> object:
+    """A label as a value to compare: 1, 1.0, "1" and true are equal, words are lower case."""
+    word = str(label).strip().lower()
+    return word if (value := read_cell(word)) is None else value

@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.data.labels import read_label
-from acegraph.graph.data.rows import Progress
+from acegraph.graph.data.rows import Progress, read_label
 from acegraph.graph.metrics.records import Record
 from acegraph.graph.tables.files import TableFile
 from acegraph.graph.tables.reading import TableReader, codes_of
@@ -82,13 +80,10 @@ class Labels:
         return np.asarray(numbers[codes_of(encoded)])
 
 
-NO_LABELS: Final = Labels()
-
-
 def backtest_file(
     subjects: Subjects,
     source: str | Path,
-    labels: Labels = NO_LABELS,
+    labels: Labels,
     *,
     progress: Progress | None = None,
 ) -> list[Record]:

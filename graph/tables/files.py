@@ -21,6 +21,7 @@ from acegraph.state import InvalidDataset, InvalidSettings
 BATCH: Final = 131_072
 _PEEK: Final = 1 << 16
 _BLOCK: Final = 1 << 24
+_JSON_BLOCKS: Final = pa.json.ReadOptions(block_size=_BLOCK)
 _FORMATS: Final = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -92,7 +93,11 @@ class TableFile:
             with pq.ParquetFile(self.file, read_dictionary=texts) as table:
                 yield from table.iter_batches(BATCH, columns=columns)
         elif self.form == "json":
-            yield from _json_batches(self.file, self.schema)
+            options = pa.json.ParseOptions(
+                explicit_schema=self.schema, unexpected_field_behavior="error"
+            )
+            with pa.input_stream(str(self.file), compression=_compression(self.file)) as stream:
+                yield from pa.json.open_json(stream, _JSON_BLOCKS, options)
         else:
             yield from _csv_batches(self.file, self.schema.names if columns is None else columns)
 
@@ -224,7 +229,7 @@ def _json_schema(file: Path) -> pa.Schema:
         if opened.read(_PEEK).lstrip().startswith(b"["):
             raise InvalidDataset(f"{file}: one JSON object a line wanted; found a list")
     with pa.input_stream(str(file), compression=_compression(file)) as stream:
-        inferred = pa.json.open_json(stream, pa.json.ReadOptions(block_size=_BLOCK)).schema
+        inferred = pa.json.open_json(stream, _JSON_BLOCKS).schema
     return pa.schema([(one.name, _without_dates(one.type)) for one in inferred])
 
 
@@ -232,12 +237,6 @@ def _without_dates(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([(one.name, _without_dates(one.type)) for one in kind])
     return pa.string() if pa.types.is_temporal(kind) else kind
-
-
-def _json_batches(file: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    with pa.input_stream(str(file), compression=_compression(file)) as stream:
-        yield from pa.json.open_json(stream, pa.json.ReadOptions(block_size=_BLOCK), options)
 
 
 def _compression(file: Path) -> str | None:

@@ -21,8 +21,7 @@ from acegraph.graph.data.files import (
     check_names,
     understand_rows,
 )
-from acegraph.graph.data.labels import is_empty
-from acegraph.graph.data.rows import Progress, ReadRows, forms_of, read_cells
+from acegraph.graph.data.rows import Progress, ReadRows, is_empty, read_cells
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFile
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
@@ -31,7 +30,6 @@ from acegraph.state.values import APPROVE, DECLINE, Draw, Verdict, is_drawn, pla
 LARGE: Final = 50_000
 """From this many rows on, not all rows of a table are kept."""
 _LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
-_NO_LABELS: Final = np.zeros(0, dtype=np.int8)
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,11 @@ class LabelledTable:
         `known` are the labels of stored rows (`BulletPlaybook.labels_of_tables`): a row that has
         another label now is drawn too.
         """
+        positive, is_cells = self.layout.positive, self.table.is_cells
+        column = Labels(self.layout.answer, None if positive is None else str(positive))
         answers = self.table.batches([self.layout.answer])
-        labels = np.concatenate([_NO_LABELS, *map(self._read_labels, answers)])
+        read = [column.read(batch, is_cells=is_cells) for batch in answers]
+        labels = np.concatenate([np.zeros(0, dtype=np.int8), *read])
         counts = {verdict: int((labels == label).sum()) for label, verdict in _LABELS.items()}
         halvings = Draw(counts).halvings
         kept, numbers, places, done = [], list[int](), list[int](), 0
@@ -91,11 +92,6 @@ class LabelledTable:
         dataset = replace(dataset, unlabelled=int((labels == UNLABELLED).sum()))
         return DrawnRows(dataset, numbers, counts)
 
-    def _read_labels(self, batch: pa.RecordBatch) -> NDArray[np.int8]:
-        positive = self.layout.positive
-        labels = Labels(self.layout.answer, None if positive is None else str(positive))
-        return labels.read(batch, is_cells=self.table.is_cells)
-
     def _numbers(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> NDArray[np.uint64]:
         """The numbers by which rows are drawn: of their ids or, without ids, of their places."""
         ids = self.layout.ids
@@ -112,10 +108,8 @@ class LabelledTable:
                 row[str(layout.ids)] = f"row-{place + 1}"
         if self.table.is_cells:
             cells = [{name: str(cell or "") for name, cell in row.items()} for row in rows]
-            forms = layout.forms or forms_of(
-                cells, layout.answer, is_continental=self.table.is_continental
-            )
-            read = ReadRows(read_cells(cells, layout.answer, forms), list(forms.notes), forms)
+            is_continental = self.table.is_continental
+            read = read_cells(cells, layout.answer, layout.forms, is_continental=is_continental)
         else:
             out = layout.left_out
             read = ReadRows(

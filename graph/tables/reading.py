@@ -45,19 +45,14 @@ Parts = dict[str, FieldRows]
 """A field and, of a time, its parts."""
 
 
-@dataclass
-class Reasons:
-    """The reasons of doubts, numbered."""
+Reasons = dict[str, int]
+"""The reasons of doubts, numbered; 0 stands for none."""
 
-    numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
 
-    def number(self, text: str) -> int:
-        """The number of a reason; 0 for none."""
-        return self.numbers.setdefault(text, len(self.numbers))
-
-    def of(self, misfit: Misfit) -> int:
-        """The number of the reason that a value does not fit."""
-        return self.number(Doubt.of(misfit).why)
+def _number(reasons: Reasons, why: str | Misfit) -> int:
+    """The number of a reason, such as that a value does not fit."""
+    text = Doubt.of(why).why if isinstance(why, Misfit) else why
+    return reasons.setdefault(text, len(reasons))
 
 
 class FieldReader:
@@ -96,13 +91,13 @@ class FieldReader:
         fitted = self.field.fit(value)
         if isinstance(fitted, Misfit):
             names = (self.field.name, *self.field.part_names)
-            return {}, dict.fromkeys(names, self._reasons.of(fitted))
+            return {}, dict.fromkeys(names, _number(self._reasons, fitted))
         parts = self.field.parts_of(str(fitted)) if self.field.parts and fitted else {}
         lacking = set(self.field.part_names) - parts.keys() if self.field.usual else ()
         return {self.field.name: fitted, **parts}, dict.fromkeys(lacking, self._no_hour())
 
     def _no_hour(self) -> int:
-        return self._reasons.number("is missing; a time of day wanted")
+        return _number(self._reasons, "is missing; a time of day wanted")
 
     def _read_numbers(self, array: pa.Array) -> Parts | None:
         """A column of plain numbers; None for any other one."""
@@ -129,9 +124,9 @@ class FieldReader:
         """The numbers of reasons: for wrong values, and for missing ones that are usual."""
         whys = np.zeros(len(wrong), dtype=np.int32)
         if wrong.any():
-            whys[wrong] = self._reasons.of(self.field.misfit("range"))
+            whys[wrong] = _number(self._reasons, self.field.misfit("range"))
         if self.field.usual and absent.any():
-            whys[absent] = self._reasons.of(self.field.misfit("missing"))
+            whys[absent] = _number(self._reasons, self.field.misfit("missing"))
         return whys if whys.any() else None
 
     def _read_times(self, array: pa.Array) -> Parts | None:
@@ -196,12 +191,13 @@ def codes_of(encoded: pa.DictionaryArray) -> Codes:
     return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
+@dataclass(frozen=True)
 class Rows:
     """The rows of a batch as the fields of a task."""
 
-    def __init__(self, size: int, reasons: Reasons) -> None:
-        self.size, self.reasons = size, reasons
-        self.fields: Parts = {}
+    size: int
+    reasons: Reasons
+    fields: Parts = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.size
@@ -218,7 +214,7 @@ class Rows:
 
     def why(self, number: int) -> str:
         """The reason of a number."""
-        return list(self.reasons.numbers)[number]
+        return list(self.reasons)[number]
 
 
 class TableReader:
@@ -235,7 +231,7 @@ class TableReader:
         """With `is_cells` all values are the text of a CSV; `conditions` are tested besides those
         of the ruleset.
         """
-        self._rules, self._task, self._reasons = rules, rules.task, Reasons()
+        self._task, self._reasons = rules.task, {"": 0}
         forms = rules.task.forms
         wanted = rules.ruleset.that_matter.union(*(one.fields for one in conditions))
         self._readers = {
@@ -261,7 +257,7 @@ class TableReader:
         """The rows of a batch."""
         rows = Rows(batch.num_rows, self._reasons)
         for column, reader in self._readers.items():
-            rows.fields |= reader.read(batch.column(column))
+            rows.fields.update(reader.read(batch.column(column)))
         for one in self._absent:
             for name in (one.name, *one.part_names):
                 rows.fields[name] = _all_missing(one, len(rows), self._reasons)
@@ -277,13 +273,13 @@ class TableReader:
         del rows.fields[currency.name]
         known = rows.fields.get(amount.name) or _all_missing(amount, len(rows), self._reasons)
         whys = np.zeros(len(rows), np.int32) if known.whys is None else known.whys.copy()
-        why = self._reasons.number(f"does not fit; {currency.wanted} wanted")
-        whys[wrong & (whys == 0)] = why
+        why = f"does not fit; {currency.wanted} wanted"
+        whys[wrong & (whys == 0)] = _number(self._reasons, why)
         rows.fields[amount.name] = FieldRows(known.column, whys)
 
 
 def _all_missing(one: Field, size: int, reasons: Reasons) -> FieldRows:
-    why = reasons.of(one.misfit("missing"))
+    why = _number(reasons, one.misfit("missing"))
     whys = np.full(size, why, dtype=np.int32) if one.usual else None
     return FieldRows(_of_numbers(np.full(size, np.nan)), whys)
 

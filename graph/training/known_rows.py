@@ -40,7 +40,9 @@ def known_rows(
     node = context.node
     other: Origin = "stream" if origin == "history" else "history"
     cases = [as_case(item, task) for item in items]
-    digests = [_digest_of(item) for item in items] if task.hidden else [c.digest for c in cases]
+    digests = [case.digest for case in cases]
+    if task.hidden:
+        digests = [transaction_of(item).digest() for item in items]
     names = [[name] for name in _names(items, cases, digests, node)]
     if task.hidden:  # some may be stored as they were before a field was hidden
         whole = [replace(case, digest=one) for case, one in zip(cases, digests, strict=True)]
@@ -113,10 +115,6 @@ def _copy_numbers(
             counts[cases[i].digest] += 1
             numbers[i] = counts[cases[i].digest]
     return numbers
-
-
-def _digest_of(item: Item) -> str:
-    return transaction_of(item).digest()
 
 
 def _stored_ids(

@@ -296,7 +296,13 @@ class TrainingPipeline:
             begun = 0
             while begun < len(cases) and not (self.budget.spent or failures.stop):
                 some = cases[begun : begun + size]
-                answers = await decide_block(parts, [as_input(*case) for case in some], wait)
+                given = [
+                    AceInput(
+                        transaction=item["query"], ground_truth=item["answer"], decision_id=case_id
+                    )
+                    for item, case_id in some
+                ]
+                answers = await decide_block(parts, given, wait)
                 for (_, case_id), answer in zip(some, answers, strict=False):
                     if isinstance(answer, AceError):
                         raise answer
@@ -356,8 +362,3 @@ def _before_learning(run: Run) -> dict[str, float]:
         **caught_in_counts(fraud, declined, newest),
         "false_declines": round(int((declined & ~fraud).sum()) / max(int((~fraud).sum()), 1), 4),
     }
-
-
-def as_input(item: Item, case_id: str) -> AceInput:
-    """A labelled case as the graph takes it."""
-    return AceInput(transaction=item["query"], ground_truth=item["answer"], decision_id=case_id)

@@ -124,7 +124,7 @@ def test_a_number_is_read_as_people_write_it(tmp_path: Path, written: str, numbe
 
 def test_the_unit_of_a_column_is_kept_with_its_field(tmp_path: Path) -> None:
     dataset = read(tmp_path, "a.csv", "sum;fraud\n1,50 EUR;1\n2,50 EUR;0\n")
-    assert dataset.read.forms.of("sum") == Form(",", "EUR")
+    assert dataset.read.forms["sum"] == Form(",", "EUR")
     assert dataset.guesses[0].field.unit == "EUR"
 
 

@@ -75,11 +75,11 @@ def test_a_version_is_on_the_scale_of_its_source() -> None:
 def test_a_rule_may_be_tried_on_a_table_that_lacks_what_the_playbook_tests(tmp_path: Path) -> None:
     book = playbook_of([], "DECLINE when shoe_size > 44")
     pq.write_table(table_of([{"amount": 150.0, "hour": 3}]), tmp_path / "t.parquet")
-    (found,) = backtest_file(subjects_of(book, RULE), tmp_path / "t.parquet")
+    (found,) = backtest_file(subjects_of(book, RULE), tmp_path / "t.parquet", Labels())
     assert found.fired.fires == 1
     assert found.added is None
     with pytest.raises(InvalidDataset, match=r"shoe_size \(b1: DECLINE"):
-        backtest_file(subjects_of(book, "b1"), tmp_path / "t.parquet")
+        backtest_file(subjects_of(book, "b1"), tmp_path / "t.parquet", Labels())
 
 
 def test_what_is_no_subject_is_refused() -> None:
