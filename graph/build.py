@@ -306,11 +306,7 @@ def _refuse_other_kinds(curator: object, embeddings: object) -> None:
 def _checked_prompts(given: Collaborators) -> Prompts:
     """The prompts, if each is for a role that asks a model with the prompt of this package."""
     prompts = given.get("prompts") or {}
-    asked = {
-        "agent": given.get("agent"),
-        "judge": given.get("judge"),
-        "reflector": given.get("reflector"),
-    }
+    asked = {role: dict(given).get(role) for role in ("agent", "judge", "reflector")}
     for role, prompt in prompts.items():
         if role not in asked:
             raise InvalidSettings(f"no prompt of {role!r}; there are {', '.join(asked)}")

@@ -135,7 +135,7 @@ def show_history(before: int | None = None, after: int | None = None) -> None:
         before: A version: what has changed since it.
         after: Another one, instead of the newest.
     """
-    from acegraph.graph.cli.tables import difference_table, history_table
+    from acegraph.graph.cli.tables import history_table
     from acegraph.state import diff
 
     with lasting(must_exist=True) as book:
@@ -146,11 +146,8 @@ def show_history(before: int | None = None, after: int | None = None) -> None:
             tell(entries, found)
             return
         changes = diff(book, before, newest)
-    title = f"version {before} -> version {newest}"
     same = f"versions {before} and {newest} hold the same bullets"
-    tell(
-        list(map(_difference_json, changes)), difference_table(changes, title) if changes else same
-    )
+    tell(list(map(_difference_json, changes)), *(map(_in_words, changes) if changes else [same]))
 
 
 def roll_back(version: int, *, why: Why = "") -> None:
@@ -161,7 +158,6 @@ def roll_back(version: int, *, why: Why = "") -> None:
     Options:
         version: The version to go back to (see history).
     """
-    from acegraph.graph.cli.tables import difference_table
     from acegraph.state import rollback
 
     with lasting(must_exist=True) as book:
@@ -169,9 +165,15 @@ def roll_back(version: int, *, why: Why = "") -> None:
         now = book.version
     tell(
         {"version": now, "changes": list(map(_difference_json, changes))},
-        difference_table(changes, f"rolled back to version {version}") if changes else "",
+        *map(_in_words, changes),
         f"the playbook holds the bullets of version {version}; it is now at version {now}",
     )
+
+
+def _in_words(difference: "Difference") -> str:
+    """What became of a bullet between two versions."""
+    bullet = difference.after or difference.before
+    return f"{difference.bullet_id} {difference.change}: {bullet.content if bullet else ''}"
 
 
 def _difference_json(difference: "Difference") -> dict[str, object]:
@@ -235,7 +237,10 @@ def export(
                 count = export_bullets(book, file)
                 tell({"bullets": count}, f"{count} bullet(s) written to {file}")
             case "sql":
-                sql = _sql(book, dialect, ids)
+                need("tables", "pyarrow")
+                from acegraph.graph.tables.ruleset import TableRules
+
+                sql = TableRules.of(book).to_sql(dialect, ids=ids)
                 if file is None:
                     typer.echo(sql)
                 else:
@@ -243,13 +248,6 @@ def export(
                         new.write(sql + "\n")
             case _:
                 raise InvalidSettings("export wants FILE, or --to sql")
-
-
-def _sql(book: "BulletPlaybook", dialect: str, ids: str | None) -> str:
-    need("tables", "pyarrow")
-    from acegraph.graph.tables.ruleset import TableRules
-
-    return TableRules.of(book).to_sql(dialect, ids=ids)
 
 
 COMMANDS: Final[dict[str, Callable[..., None]]] = {

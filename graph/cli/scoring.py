@@ -40,12 +40,7 @@ def score(
             allow_missing=allow_missing,
             progress=progress(None),
         )
-    counts = ", ".join(f"{n:,} {name}" for name, n in sorted(report.decisions.items()))
-    tell(
-        vars(report),
-        f"{report.rows:,} rows by version {report.version}: {counts}",
-        "" if out is None else f"written to {out}",
-    )
+    tell(vars(report))
     if not report.bullets:
         warn("no bullet acts in this playbook: the scorecard decides alone")
 

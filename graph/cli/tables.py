@@ -24,7 +24,6 @@ from acegraph.graph.experiments.words import (
 from acegraph.graph.metrics.intervals import Estimate, of_share
 from acegraph.graph.metrics.paired import Difference as Gap
 from acegraph.graph.metrics.paired import p_words
-from acegraph.state.maintenance.versions import Difference
 from acegraph.state.values import Bullet, clean_text
 
 if TYPE_CHECKING:
@@ -262,15 +261,6 @@ def history_table(entries: Sequence[Mapping[str, object]], title: str) -> Table:
     )
     headings = ("version", "when", "bullet", "change", "by", "=heuristic", "=reason")
     return _grid(title, headings, rows)
-
-
-def difference_table(differences: Sequence[Difference], title: str) -> Table:
-    """The bullets that two versions do not have in common."""
-    rows = []
-    for one in differences:
-        bullet = one.after or one.before
-        rows.append((one.bullet_id, one.change, _heuristic(bullet) if bullet else ""))
-    return _grid(title, ("bullet", "change", "=heuristic"), rows)
 
 
 def backtest_table(records: "Sequence[Record]") -> Table:

@@ -69,8 +69,8 @@ def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]
     async def handle(request: Request) -> Response:
         visit = Visit(request)
         try:
-            desk.entrance.check_site(request)
-            visit.session = await asyncio.to_thread(desk.entrance.session, request)
+            desk.check_site(request)
+            visit.session = await asyncio.to_thread(desk.session, request)
             response = await _answered(desk, page, visit)
         except AceError as error:
             response = await asyncio.to_thread(desk.failure, visit, error, status_of(error))
@@ -107,13 +107,13 @@ def _let_in(desk: Desk, visit: Visit) -> Response:
     if visit.request.method != "GET" or visit.wants_part:
         raise NotAllowed("Your session has ended: log in again.", 401)
     if desk.service.settings.without_users:
-        return desk.entrance.begin(visit, EVERYBODY, is_local=True)
+        return desk.begin(visit, EVERYBODY, is_local=True)
     return desk.go(visit, "/login")
 
 
 def _enter(desk: Desk, visit: Visit) -> Response:
-    owner = desk.entrance.owner_of(visit.asked("token"))
-    return desk.entrance.begin(visit, owner, is_local=True)
+    owner = desk.owner_of(visit.asked("token"))
+    return desk.begin(visit, owner, is_local=True)
 
 
 def _show_login(desk: Desk, visit: Visit) -> Response:
@@ -124,11 +124,11 @@ def _log_in(desk: Desk, visit: Visit) -> Response:
     user = user_of(visit.given("token"), desk.playbook.database)
     if user is None:
         return desk.page(visit, "login.html", {"failed": True}, 401)
-    return desk.entrance.begin(visit, user)
+    return desk.begin(visit, user)
 
 
 def _log_out(desk: Desk, visit: Visit) -> Response:
-    desk.entrance.end(visit)
+    desk.end(visit)
     response = desk.go(visit, "/login")
     response.delete_cookie(COOKIE, path=f"{visit.base}/")
     return response

@@ -1,5 +1,7 @@
 """What the pages of the desk work with: the service, the decisions in memory, the templates."""
 
+import hmac
+import secrets
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -9,11 +11,13 @@ from typing import Final, TypeVar, cast
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
+from acegraph.graph.desk.visit import COOKIE, FORM_TOKEN, NOBODY, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
 from acegraph.graph.metrics.records import Cases
+from acegraph.graph.server.access import NotAllowed, check_site
 from acegraph.graph.server.service import Service
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import amount_of
@@ -22,6 +26,13 @@ from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
+from acegraph.state.maintenance.people.sessions import (
+    LONGEST_SECONDS,
+    Session,
+    begin_session,
+    end_session,
+    find_session,
+)
 from acegraph.state.maintenance.people.users import Role, User
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
 
@@ -47,11 +58,11 @@ class Desk:
     """What the pages work with."""
 
     def __init__(self, service: Service, owner: User | None = None) -> None:
-        self.service = service
-        self.entrance = Entrance(service, owner)
+        self.service, self._owner = service, owner
+        self._once = ""
+        """The token in the address that lets the owner in, until it is used."""
         self._opening = Lock()
         self._index: DecisionIndex | None = None
-        self._cases: Cases | None = None
         self._moment: object = None
         self._made: dict[Hashable, object] = {}
         """What was computed at this moment of the ledger, by name."""
@@ -95,10 +106,7 @@ class Desk:
 
     def cases(self) -> Cases:
         """The labelled cases on which rules are tried."""
-        table = self.playbook.cases(self.node)
-        if self._cases is None or self._cases.table is not table:
-            self._cases = Cases(table)
-        return self._cases
+        return self.once("cases", lambda: Cases(self.playbook.cases(self.node)))
 
     def once(self, name: Hashable, make: Callable[[], T]) -> T:
         """What a function gives, which is kept until the ledger changes."""
@@ -162,3 +170,43 @@ class Desk:
     def go(self, visit: Visit, path: str, done: str = "") -> Response:
         """Send the browser to another page, which says what was done."""
         return RedirectResponse(f"{visit.base}{path}" + (f"?done={done}" if done else ""), 303)
+
+    def one_time_token(self) -> str:
+        """A token that lets the owner in once."""
+        self._once = secrets.token_urlsafe(24)
+        return self._once
+
+    def check_site(self, request: Request) -> None:
+        """Refuse what a page of another site sends."""
+        is_open = self._owner is not None or self.service.settings.without_users
+        check_site(request, is_open=is_open)
+
+    def session(self, request: Request) -> Session:
+        """The session of a request."""
+        token = request.cookies.get(COOKIE, "")
+        return (token and find_session(self.playbook.database, token)) or NOBODY
+
+    def owner_of(self, token: str) -> User:
+        """Who is meant by the token in the address, which counts once."""
+        is_right = hmac.compare_digest(token.encode("utf-8", "replace"), self._once.encode())
+        if self._owner is None or not self._once or not is_right:
+            raise NotAllowed("This address has been used: 'acegraph desk' prints a new one.", 401)
+        self._once = ""
+        return self._owner
+
+    def begin(self, visit: Visit, user: User, *, is_local: bool = False) -> Response:
+        """Begin a session; one from before must not become this one."""
+        self.end(visit)
+        session = begin_session(self.playbook.database, user, is_local=is_local)
+        response = RedirectResponse(f"{visit.base}/", 303)
+        is_safe = visit.request.url.scheme == "https"
+        response.set_cookie(  # which no script can read
+            COOKIE, session.token, LONGEST_SECONDS, path=f"{visit.base}/", secure=is_safe,
+            httponly=True, samesite="lax",
+        )  # fmt: skip
+        return response
+
+    def end(self, visit: Visit) -> None:
+        """End the session of a request."""
+        if token := visit.request.cookies.get(COOKIE):
+            end_session(self.playbook.database, token)

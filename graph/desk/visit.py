@@ -5,23 +5,16 @@ from a page of this very server: other sites can send neither.
 """
 
 import hmac
-import secrets
 from dataclasses import dataclass, field
 from typing import Final
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 
-from acegraph.graph.server.access import NotAllowed, check_site
-from acegraph.graph.server.service import Service
+from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.sessions import (
-    LONGEST_SECONDS,
     Session,
-    begin_session,
-    end_session,
-    find_session,
 )
 from acegraph.state.maintenance.people.users import User
 
@@ -83,52 +76,3 @@ class Visit:
         given, wanted = self.given(FORM_TOKEN), self.session.form_token
         if not hmac.compare_digest(given.encode(), wanted.encode()):
             raise NotAllowed("The page was too old, or the action was forged: load it again.", 403)
-
-
-class Entrance:
-    """Lets people in: with their token, or with the address that `acegraph desk` prints."""
-
-    def __init__(self, service: Service, owner: User | None = None) -> None:
-        self._service, self._owner = service, owner
-        self._once = ""
-        """The token in the address, until it is used."""
-
-    def one_time_token(self) -> str:
-        """A token that lets the owner in once."""
-        self._once = secrets.token_urlsafe(24)
-        return self._once
-
-    def check_site(self, request: Request) -> None:
-        """Refuse what a page of another site sends."""
-        is_open = self._owner is not None or self._service.settings.without_users
-        check_site(request, is_open=is_open)
-
-    def session(self, request: Request) -> Session:
-        """The session of a request."""
-        token = request.cookies.get(COOKIE, "")
-        return (token and find_session(self._service.playbook.database, token)) or NOBODY
-
-    def owner_of(self, token: str) -> User:
-        """Who is meant by the token in the address, which counts once."""
-        is_right = hmac.compare_digest(token.encode("utf-8", "replace"), self._once.encode())
-        if self._owner is None or not self._once or not is_right:
-            raise NotAllowed("This address has been used: 'acegraph desk' prints a new one.", 401)
-        self._once = ""
-        return self._owner
-
-    def begin(self, visit: Visit, user: User, *, is_local: bool = False) -> Response:
-        """Begin a session; one from before must not become this one."""
-        self.end(visit)
-        session = begin_session(self._service.playbook.database, user, is_local=is_local)
-        response = RedirectResponse(f"{visit.base}/", 303)
-        is_safe = visit.request.url.scheme == "https"
-        response.set_cookie(  # which no script can read
-            COOKIE, session.token, LONGEST_SECONDS, path=f"{visit.base}/", secure=is_safe,
-            httponly=True, samesite="lax",
-        )  # fmt: skip
-        return response
-
-    def end(self, visit: Visit) -> None:
-        """End the session of a request."""
-        if token := visit.request.cookies.get(COOKIE):
-            end_session(self._service.playbook.database, token)

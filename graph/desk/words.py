@@ -11,7 +11,6 @@ from typing import Final, Literal
 
 from markupsafe import Markup
 
-from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import Bullet
 from acegraph.state.database.encoding import as_utc
 from acegraph.state.task.task import Task
@@ -61,30 +60,6 @@ def value_text(value: object) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def person(source: str) -> str:
-    """Who made a change or gave a label, in words.
-
-    >>> person("analyst:ann"), person("offline")
-    ('by ann', 'from history')
-    """
-    known = {
-        "offline": "from history",
-        "online": "from the stream",
-        "curator": "by the curator",
-        "user": "by the command line",
-        "history": "from history",
-        "label": "sent along with it",
-        "no_chargeback": "as no complaint came",
-        "judge": "by the opinion of a model",
-    }
-    return known.get(source, f"by {source.removeprefix('analyst:')}")
-
-
-def author(name: str) -> str:
-    """Who wrote a rule or gave a reason."""
-    return "the built-in analyst, without a language model" if name == NO_LANGUAGE_MODEL else name
 
 
 @dataclass(frozen=True)
@@ -151,17 +126,11 @@ def reason(text: str, base: str) -> Markup:
     """
     if match := _RULE_REASON.fullmatch(text):
         return Markup('<a href="{}/playbook/{id}">{id}</a>{}').format(base, match[2], id=match[1])
-    return Markup.escape(author(text))
-
-
-def upper_first(text: str) -> str:
-    """A text that opens with a capital letter, and is else as it was."""
-    return text[:1].upper() + text[1:]
+    return Markup.escape(text)
 
 
 _RULE_REASON: Final = re.compile(r"(b\d+)(: .*)", re.DOTALL)
 FILTERS: Final[dict[str, Callable[..., str]]] = {
-    one.__name__: one
-    for one in (when, value_text, person, sentence, said, author, reason, upper_first)
+    one.__name__: one for one in (when, value_text, sentence, said, reason)
 } | {kind: partial(figure, kind=kind) for kind in (*_WRITTEN, "risk")}
 """What templates write values with."""

@@ -6,7 +6,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from langchain_core.runnables import RunnableConfig
@@ -73,45 +72,35 @@ def create_fraud_tool(
         )
     compiled = graph if isinstance(graph, CompiledStateGraph) else graph.compile()
     task = getattr(getattr(compiled, "builder", None), "read_task", lambda: CARD_PAYMENTS)()
-    check = _Check(compiled, task, None if context is None else AceContext.given(context))
+    settings = None if context is None else AceContext.given(context)
+
+    def told(result: Mapping[str, object]) -> str:
+        answer = {key: result.get(key) for key in _ANSWERED}
+        answer["decision"] = task.shown(str(result["decision"]))
+        return json.dumps(answer, ensure_ascii=False)
+
+    def decide(
+        transaction: str | Fields, config: RunnableConfig, decision_id: str | None = None
+    ) -> str:
+        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
+        with _told_to_the_model():
+            return told(compiled.invoke(given, config, context=settings))
+
+    async def adecide(
+        transaction: str | Fields, config: RunnableConfig, decision_id: str | None = None
+    ) -> str:
+        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
+        with _told_to_the_model():
+            return told(await compiled.ainvoke(given, config, context=settings))
+
     return StructuredTool.from_function(
-        check.decide,
-        check.adecide,
+        decide,
+        adecide,
         name or ("check_payment" if task.reader else "decide_case"),
         description or described(task),
         args_schema=ToolInput,
         handle_tool_error=True,
     )
-
-
-@dataclass(frozen=True)
-class _Check:
-    """What a call of the tool does."""
-
-    graph: Compiled
-    task: Task
-    settings: AceContext | None
-
-    def decide(
-        self, transaction: str | Fields, config: RunnableConfig, decision_id: str | None = None
-    ) -> str:
-        """Decide."""
-        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
-        with _told_to_the_model():
-            return self._answer(self.graph.invoke(given, config, context=self.settings))
-
-    async def adecide(
-        self, transaction: str | Fields, config: RunnableConfig, decision_id: str | None = None
-    ) -> str:
-        """Decide without blocking the event loop."""
-        given: AceInput = {"transaction": transaction, "decision_id": decision_id}
-        with _told_to_the_model():
-            return self._answer(await self.graph.ainvoke(given, config, context=self.settings))
-
-    def _answer(self, result: Mapping[str, object]) -> str:
-        told = {key: result.get(key) for key in _ANSWERED}
-        told["decision"] = self.task.shown(str(result["decision"]))
-        return json.dumps(told, ensure_ascii=False)
 
 
 def described(task: Task) -> str:

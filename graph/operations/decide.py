@@ -80,7 +80,9 @@ def _opened(parts: Parts, cases: int, wait: Wait) -> "_Block":
     book: BulletPlaybook = parts.playbook
     if cases > 1:
         book = FrozenPlaybook(parts.playbook, settings["node"])
-    if not _somebody_reads(parts, settings):
+    agent = parts.agent
+    is_embedded = isinstance(agent, SimpleFraudAgent) and not agent.reader(settings["agent_model"])
+    if is_embedded and settings["credit"] != "selected":  # nobody reads what would be shown
         settings["reads"] = False
     return _Block(parts, settings, book, Ruleset.of(book, settings), wait)
 
@@ -165,13 +167,6 @@ async def _decide_all(parts: Parts, given: Sequence[AceInput], wait: Wait) -> li
             some = some[: max(next(labelled, len(some)), 1)]
         answers += await decide_block(parts, some, wait)
     return answers
-
-
-def _somebody_reads(parts: Parts, settings: RunSettings) -> bool:
-    """Whether a model or an agent of the host reads bullets, or what was shown is credited."""
-    agent = parts.agent
-    is_embedded = isinstance(agent, SimpleFraudAgent) and not agent.reader(settings["agent_model"])
-    return not is_embedded or settings["credit"] == "selected"
 
 
 async def _unless_refused(step: Step, state: AceState, wait: Wait) -> Update | PlaybookError:

@@ -82,12 +82,6 @@ class FeedbackReport:
         is_ignored = recorded.missing or recorded.too_young
         self.wrong += not is_ignored and recorded.is_correct is False
 
-    def note_lesson(self, curation: Curation | None) -> None:
-        """Count what was learned; None: it waits."""
-        self.waiting += curation is None
-        if curation and curation.bullet_id:
-            self.bullets_added.append(curation.bullet_id)
-
 
 def feedback(
     playbook: BulletPlaybook,
@@ -161,7 +155,10 @@ def feedback_many(
         for decision_id, recorded in recorded_by_id.items():
             report.note(recorded)
             if learn and recorded.is_lesson:
-                report.note_lesson(_learned(playbook, decision_id, reflecting, curating))
+                curation = _learned(playbook, decision_id, reflecting, curating)
+                report.waiting += curation is None
+                if curation and curation.bullet_id:
+                    report.bullets_added.append(curation.bullet_id)
     logger.info("labels: %s", {n: v for n, v in vars(report).items() if isinstance(v, int)})
     return report
 

@@ -43,11 +43,6 @@ class Proposal:
     looser: tuple[str, ...] = ()
     """What of it accepts more risk, and so waits."""
 
-    @property
-    def policy(self) -> Policy:
-        """The policy as it would be."""
-        return Policy.from_json({**self.content, "version": self.expected_version + 1})
-
 
 def propose(
     playbook: BulletPlaybook,

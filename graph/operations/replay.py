@@ -60,7 +60,14 @@ def replay(
     Pass the embeddings that the graph was made with, if it was given any.
     """
     stored = playbook.decision(decision_id)
-    if why := _why_not(stored):
+    why = ""
+    if stored["decision"] is None:
+        why = "is a labelled case that was never decided"
+    elif not stored["text"]:
+        why = "cannot be repeated: what it was about was erased"
+    elif stored["seen"] < 0:
+        why = "was made before the ledger kept what a replay needs"
+    if why:
         raise PlaybookError(f"decision {decision_id!r} {why}")
     settings: RunSettings = stored["settings"]
     with as_of(playbook, int(stored["seen"])) as past:
@@ -86,15 +93,6 @@ def replay(
         funnel=repeated.funnel,
         scores=repeated.scores,
     )
-
-
-def _why_not(stored: Stored) -> str:
-    """Why a case cannot be decided again; empty if it can."""
-    if stored["decision"] is None:
-        return "is a labelled case that was never decided"
-    if not stored["text"]:
-        return "cannot be repeated: what it was about was erased"
-    return "" if stored["seen"] >= 0 else "was made before the ledger kept what a replay needs"
 
 
 def selection_for(

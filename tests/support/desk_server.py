@@ -42,7 +42,7 @@ class Served:
         self.desk = Desk(Service(ServiceSettings(), book), User("pat", "administrator"))
 
     def one_time_address(self) -> str:
-        return f"{self.place}/desk/enter?token={self.desk.entrance.one_time_token()}"
+        return f"{self.place}/desk/enter?token={self.desk.one_time_token()}"
 
 
 @contextmanager

@@ -165,17 +165,12 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
     with lasting(must_exist=True) as book:
         found = watch(book, days=days)
         coverage = label_coverage(DecisionIndex(book.database).columns())
-    few = f"too few payments, or too few of the {found.trained} training rows, to see drift"
     records = {name: one.to_json() for name, one in found.records.items()}
     ends = {name: f"{one.low:.0%} to {one.high:.0%}" for name, one in found.records.items()}
-    moved = sorted(found.stability.items(), key=lambda pair: -pair[1])
+    facts = {**asdict(found), "records": records, "label_coverage": asdict(coverage)}
     tell(
-        {**asdict(found), "records": records, "label_coverage": asdict(coverage)},
-        f"{found.decisions} decisions in {days:g} days, {found.labels} labels",
-        "" if moved else few,
-        *(f"  {index:6.2f}  {name}" for name, index in moved),
-        "labels of all decisions",
-        *facts_in_lines(asdict(coverage)),
+        facts,
+        *facts_in_lines({**facts, "records": None, "alerts": None}),
         _UNKNOWN + written(ends) if ends else "",
         *(f"{alert.kind}: {alert.text}" for alert in found.alerts),
     )

@@ -117,13 +117,11 @@ def erase(
         raise InvalidSettings("--before erases by time alone: leave --decision and --entity")
     with lasting(must_exist=True, dry_run=dry_run) as book:
         if before is not None:
-            count = prune(book, _past(before), signed())
-            facts, done = {"decisions": count}, f"{count} decision(s) removed"
+            facts: dict[str, object] = {"decisions": prune(book, _past(before), signed())}
         else:
             pair = field_and_value(entity) if entity else None
-            erased = remove(book, decision or (), pair, signed())
-            facts, done = asdict(erased), f"{len(erased.cases)} transaction(s) erased"
-    tell(facts, f"{done}; counters of bullets stay", *facts_in_lines(facts))
+            facts = asdict(remove(book, decision or (), pair, signed()))
+    tell(facts)
 
 
 def _past(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from acegraph.graph.cli.console import Why, alone, lasting, signed, who
-from acegraph.graph.cli.printing import facts_in_lines, say, tell, written
+from acegraph.graph.cli.printing import facts_in_lines, say, tell
 from acegraph.state import AceContext, InvalidSettings
 
 if TYPE_CHECKING:
@@ -137,13 +137,8 @@ def _show_policy(book: "BulletPlaybook", node: str) -> None:
 
     policy, waits = book.policy(node), waiting_policy(book, node)
     facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
-    lines = [f"version {policy.version}" if policy.version else "no policy is set: all is as usual"]
-    lines += facts_in_lines(facts)
-    if waits:
-        wanted = written(waits.content) or "all as usual"
-        lines.append(f"waits for a second person: {wanted} ({waits.by}: {waits.why})")
-        lines.append("next: acegraph policy --approve --who NAME")
     told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
+    lines = facts_in_lines({"version": policy.version, **facts, "waiting": told["waiting"]})
     tell({**told, "history": book.declarations("policy", node)}, *lines)
 
 

@@ -1,30 +1,43 @@
-"""`acegraph serve` and `desk`: the HTTP service, and its pages for one person."""
+"""`acegraph serve` and `desk`: the HTTP service, its pages for one person, and JSON lines instead.
+
+Of lines one goes out for each that came in, after the commit. Whoever forwards lines remembers the
+last one that was answered: what comes again counts once.
+"""
 
 import gc
 import getpass
+import json
+import os
 import re
 import socket
+import sys
 import webbrowser
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Final
+from itertools import groupby
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
 from acegraph.graph.cli.console import lasting, need, place_of, playbook_url, who
 from acegraph.graph.cli.printing import say
-from acegraph.graph.cli.running.lines import answer_lines
 from acegraph.graph.operations.monitoring.logs import is_asked_for, start_logging
-from acegraph.state import AceContext, InvalidSettings
+from acegraph.state import AceContext, AceError, InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import file_of
+from acegraph.state.values import each_name_once
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.applications import Starlette
+
+    from acegraph.graph.build import Parts
+    from acegraph.state import AceInput, BulletPlaybook, Label
 
 _DESK: Final = ("jinja2", "python_multipart", "pyarrow")
 """The packages of the extra `desk`, besides those of `serve`."""
+_AT_ONCE: Final = 65_536
+"""So many bytes are read at a time."""
+_DECISION: Final = ("transaction", "decision_id", "ground_truth")
 
 
 def serve(
@@ -52,7 +65,7 @@ def serve(
     """
     if stdin:
         with lasting() as book:
-            answer_lines(book, AceContext(learn=None if learn else False))
+            _answer_lines(book, AceContext(learn=None if learn else False))
         return
     need("serve", "uvicorn", "starlette", "prometheus_client")
     from acegraph.graph.server.access import is_local
@@ -65,7 +78,7 @@ def serve(
     _run(partial(_application, url, learn, without_users), host, port, workers)
 
 
-def _run(make: "Callable[[], Starlette]", host: str, port: int, workers: int) -> None:
+def _run(make: Callable[[], "Starlette"], host: str, port: int, workers: int) -> None:
     """Run the applications of so many processes until they are ended."""
     import uvicorn
     from uvicorn.supervisors import Multiprocess
@@ -128,7 +141,7 @@ def desk(
     with _listening(port) as listening, lasting() as book:
         desk = Desk(Service(ServiceSettings(), book), User(name, "administrator"))
         place = f"http://127.0.0.1:{listening.getsockname()[1]}/desk"
-        address = f"{place}/enter?token={desk.entrance.one_time_token()}"
+        address = f"{place}/enter?token={desk.one_time_token()}"
         say(f"the desk, for {name}, once: {address}")
         if browser:
             webbrowser.open(address)
@@ -146,3 +159,71 @@ def _listening(port: int) -> socket.socket:
         return socket.create_server(("127.0.0.1", port))
     except OSError:
         raise InvalidSettings(f"port {port} is in use; --port names another one") from None
+
+
+def _answer_lines(playbook: "BulletPlaybook", context: AceContext) -> None:
+    """Answer the lines of standard input until it ends."""
+    from acegraph.graph.build import gather_parts
+
+    parts = gather_parts(playbook, context=context)
+    for lines in _batches():
+        for answer in _answers(parts, lines, learn=context.learn is not False):
+            typer.echo(json.dumps(answer, ensure_ascii=False))
+        sys.stdout.flush()
+
+
+def _batches() -> Iterator[list[bytes]]:
+    """The lines that have come by the time at which those before are answered."""
+    begun = b""
+    while come := os.read(0, _AT_ONCE):
+        *lines, begun = (begun + come).split(b"\n")
+        yield lines
+    yield [begun]
+
+
+def _answers(parts: "Parts", lines: list[bytes], *, learn: bool) -> Iterator[dict[str, object]]:
+    from acegraph.graph.operations.decide import decide_many
+    from acegraph.graph.operations.feedback import feedback_many
+
+    for kind, some in groupby((_read(line) for line in lines if line.strip()), key=type):
+        if kind is dict:
+            given = [cast("AceInput", one) for one in some]
+            for item, answer in zip(given, decide_many(parts, given), strict=True):
+                if isinstance(answer, AceError):
+                    yield _refused(item["decision_id"], answer)
+                else:
+                    yield dict(answer)
+        elif kind is tuple:
+            labels = [cast("tuple[str, Label]", one) for one in some]
+            unknown = feedback_many(parts.playbook, labels, learn=learn).unknown
+            for decision_id, label in labels:
+                status = "unknown" if decision_id in unknown else "stored"
+                yield {"decision_id": decision_id, "label": label.value, "status": status}
+        else:
+            yield from (json.loads(str(answer)) for answer in some)
+
+
+def _read(line: bytes) -> object:
+    """A decision as its input, a label with the id of its decision, or a refusal as text."""
+    from acegraph.graph.operations.feedback import check_names, read_label
+
+    item: object = {}
+    try:
+        item = json.loads(line, object_pairs_hook=each_name_once)
+        if not isinstance(item, dict):
+            raise InvalidInput("a line is one JSON object")
+        if "label" in item:
+            return read_label(item)
+        check_names(item, _DECISION, _DECISION[:2])
+    except ValueError as error:  # InvalidInput is one
+        why = error if isinstance(error, InvalidInput) else InvalidInput("a line is no JSON")
+        decision_id = item.get("decision_id") if isinstance(item, dict) else None
+        return json.dumps(_refused(decision_id, why))
+    return item
+
+
+def _refused(decision_id: object, error: AceError) -> dict[str, object]:
+    return {
+        "decision_id": decision_id,
+        "error": {"type": type(error).__name__, "message": str(error)},
+    }

@@ -97,7 +97,14 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     decision_id = visit.asked("id") or visit.given("id")
     stored = desk.playbook.decision(decision_id)
     chosen = selection_for(desk.playbook, stored) if stored["decision"] else None
-    asked = _asked_fields(visit, stored["fields"])
+    given = {name[2:]: v for name, v in visit.request.query_params.items() if name[:2] == "f."}
+    changed = {n: read_cell(given[n]) for n in stored["fields"] if n in given}
+    asked = {**stored["fields"], **changed} if given else {}
+    again: Replay | str | None = None
+    try:
+        again = replay(desk.playbook, decision_id) if visit.asked("replay") else None
+    except AceError as error_of_replay:  # why there is none
+        again = str(error_of_replay)
     found = {
         "stored": stored,
         "said": label_history(desk.playbook.database, decision_id),
@@ -105,7 +112,7 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "used": stored["bullets_used"],
         "funnel": chosen.funnel if chosen else {},
         "scores": chosen.scores if chosen else {},
-        "again": _again(desk, decision_id) if visit.asked("replay") else None,
+        "again": again,
         "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
         "entry": next((one for one in desk.waiting() if one.id == decision_id), None),
@@ -113,21 +120,6 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "error": error,
     }
     return desk.page(visit, "decision.html", found, status)
-
-
-def _again(desk: Desk, decision_id: str) -> Replay | str:
-    """The repetition of a decision with the playbook as it was, or why there is none."""
-    try:
-        return replay(desk.playbook, decision_id)
-    except AceError as error:
-        return str(error)
-
-
-def _asked_fields(visit: Visit, fields: Fields) -> Fields:
-    """The fields with the values that were typed instead; empty if nothing was asked."""
-    given = {name[2:]: v for name, v in visit.request.query_params.items() if name[:2] == "f."}
-    changed = {name: read_cell(given[name]) for name in fields if name in given}
-    return {**fields, **changed} if given else {}
 
 
 def _what_if(rules: TableRules, fields: Fields) -> dict[str, object]:

@@ -35,7 +35,10 @@ def purge(
     after the first bad one, a set of rules is sought for all that are left: it takes the place of
     what was learned beside the bad ones if it explains held-out cases better.
     """
-    to_purge = PurgeFilter(_as_stored(source, playbook), tuple(entities))
+    is_file = any(bullet.origin.get("imported_from") == source for bullet in playbook)
+    if source is not None and not is_file:
+        source = clean_text(source)
+    to_purge = PurgeFilter(source, tuple(entities))
     curator = curator or Curator()
     before, in_use = _ids(playbook, "active"), _ids(playbook, "active", "candidate")
     with playbook.writing():
@@ -79,12 +82,6 @@ def _learn_again(playbook: BulletPlaybook, node: str, curator: Curator) -> tuple
 def _nodes(playbook: BulletPlaybook) -> list[str]:
     """The nodes that have bullets or cases."""
     return sorted(nodes_with_cases(playbook.database) | {bullet.node for bullet in playbook})
-
-
-def _as_stored(source: str | None, playbook: BulletPlaybook) -> str | None:
-    """A source as it is stored: cleaned text, or the unchanged name of an imported file."""
-    is_file = any(bullet.origin.get("imported_from") == source for bullet in playbook)
-    return source if source is None or is_file else clean_text(source)
 
 
 def _ids(playbook: BulletPlaybook, *statuses: Status) -> set[str]:

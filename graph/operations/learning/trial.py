@@ -87,7 +87,7 @@ def try_bullet(
     if bullet.status == "candidate" and (reason := _reason_to_wait(parts, bullet)):
         return Trial(bullet_id, "open", reason, bullet.status, reader)
     with metered(Budget(max_calls)) as budget:
-        outcome, reason = _outcome(pairs, pairs.nearest_cases()[: max_calls // 2], progress)
+        outcome, reason = pairs.told_by(pairs.nearest_cases()[: max_calls // 2], progress)
     gains = pairs.gains
     trial = Trial(
         *(bullet_id, outcome, reason, bullet.status, reader),
@@ -125,23 +125,6 @@ def _reason_to_wait(parts: Parts, bullet: Bullet) -> str:
     return "" if WAITS_FOR in bullet.evidence else "waits for the approval of a person"
 
 
-def _outcome(
-    pairs: "_Pairs", cases: Sequence[Case], progress: Callable[[str, int, int], None]
-) -> tuple[Outcome, str]:
-    """Decide case after case, until the pairs tell enough or no call is left."""
-    for number, case in enumerate(cases):
-        if told := pairs.told():
-            return told
-        progress("trial", number, len(cases))
-        try:
-            pairs.gains.append(pairs.gain(case))
-        except BudgetSpent:
-            break
-        except ModelError as error:  # the client has asked several times
-            return "open", f"the model fails: {error}"
-    return pairs.told() or ("open", "the cases and calls do not tell yet")
-
-
 def _concluded(trial: Trial, parts: Parts) -> Trial:
     """Do with the bullet what its trial says."""
     told = (
@@ -175,13 +158,23 @@ class _Pairs:
     gains: list[float] = field(default_factory=list)
     """What the bullet gained on each case, between -1 and 1."""
 
-    def told(self) -> tuple[Outcome, str] | None:
-        """The outcome, if the pairs tell enough."""
-        if multiplied(self.gains) >= BORNE_OUT:
-            return "borne out", "it helps"
-        if multiplied([-gain for gain in self.gains]) >= REFUTED:
-            return "refuted", "it harms"
-        return None
+    def told_by(
+        self, cases: Sequence[Case], progress: Callable[[str, int, int], None]
+    ) -> tuple[Outcome, str]:
+        """Decide case after case, until the pairs tell enough or no call is left."""
+        for number, case in enumerate(cases):
+            progress("trial", number, len(cases))
+            try:
+                self.gains.append(self.gain(case))
+            except BudgetSpent:
+                break
+            except ModelError as error:  # the client has asked several times
+                return "open", f"the model fails: {error}"
+            if multiplied(self.gains) >= BORNE_OUT:
+                return "borne out", "it helps"
+            if multiplied([-gain for gain in self.gains]) >= REFUTED:
+                return "refuted", "it harms"
+        return "open", "the cases and calls do not tell yet"
 
     def nearest_cases(self) -> list[Case]:
         """Labelled cases, the nearest to the bullet first.

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
-from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
@@ -61,10 +60,11 @@ def model_findings(
     text = f"{server.address}, a key is set"
     if server.key is None:
         text = "none: OPENAI_API_KEY is not set, everything is embedded"
-    findings, names = [Finding("server", "ok", text)], {}
+    findings, names, context = [Finding("server", "ok", text)], {}, context or AceContext()
     for role in get_args(Role):
-        name, why = _chosen_model(role, context or AceContext())
-        names[role] = name
+        name, variable = getattr(context, f"{role}_model"), f"ACE_{role.upper()}_MODEL"
+        why = "context" if name else variable if os.environ.get(variable) else "default"
+        name = names[role] = named.model_name(role, name)
         if name is None:
             findings.append(Finding(role, "ok", f"embedded, needs no server ({why})"))
         elif server.key is None:
@@ -86,13 +86,6 @@ def model_findings(
     return findings
 
 
-def _chosen_model(role: Role, context: AceContext) -> tuple[str | None, str]:
-    """The name of the model in a role (None is the embedded one), and what chose it."""
-    name, variable = getattr(context, f"{role}_model"), f"ACE_{role.upper()}_MODEL"
-    why = "context" if name else variable if os.environ.get(variable) else "default"
-    return named.model_name(role, name), why
-
-
 def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
     what = f"{name} ({why})"
     try:
@@ -105,18 +98,15 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
         model = named.resolve_model(role, None, name)
         assert model is not None
         what += f" by {model.method}"
-        notes, told = _greeted(model) if ask else ("", "not asked")
-        return Finding(role, "warning" if notes else "ok", f"{what}, {notes or told}")
+        if not ask:
+            return Finding(role, "ok", f"{what}, not asked")
+        started = monotonic()
+        with metered(Meter()) as meter:
+            finish(model.fill(ProbeForm, [HumanMessage("Greet me with one word.")], BLOCKING))
+        told = "; ".join(meter.notes) or f"answered in {monotonic() - started:.1f} s"
+        return Finding(role, "warning" if meter.notes else "ok", f"{what}, {told}")
     except (ModelError, InvalidSettings) as error:
         return Finding(role, "problem", f"{what}: {error}")
-
-
-def _greeted(model: LanguageModel) -> tuple[str, str]:
-    """What is to be noted of an answer, and how long it took."""
-    started = monotonic()
-    with metered(Meter()) as meter:
-        finish(model.fill(ProbeForm, [HumanMessage("Greet me with one word.")], BLOCKING))
-    return "; ".join(meter.notes), f"answered in {monotonic() - started:.1f} s"
 
 
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:

@@ -10,16 +10,12 @@ import os
 import sys
 import traceback
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 from acegraph.state.errors import InvalidSettings
 
 VARIABLE: Final = "ACE_LOG_FORMAT"
 _LOGGERS: Final = ("acegraph", "uvicorn")
-_ErrorInfo = (
-    tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
-)
 _USUAL: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "color_message"}
 
 
@@ -40,7 +36,7 @@ class JsonFormatter(logging.Formatter):
             line["error"] = self.formatException(record.exc_info)
         return json.dumps(line, ensure_ascii=False, default=str)
 
-    def formatException(self, ei: _ErrorInfo) -> str:  # noqa: N802
+    def formatException(self, ei: Any) -> str:  # noqa: N802
         """The kind of an exception, and where it came from."""
         kind, _, places = ei
         frames = traceback.extract_tb(places)

@@ -213,7 +213,7 @@ def test_erase_and_purge_from_the_command_line(tmp_path: Path) -> None:
     assert "  labels: 1\n" in purged
     assert "FIELD=VALUE wanted" in run(tmp_path, "erase", "--entity", "C-778", code=2).stderr
     done = run(tmp_path, "erase", "--entity", "customer_id=C-778").stdout
-    assert done.startswith("1 transaction(s) erased")
+    assert done.startswith("  cases: d1\n")
     assert b"C-778" not in (tmp_path / "ace.db").read_bytes()
     assert run(tmp_path, "verify").stdout.startswith("clean")
     run(tmp_path, "erase", "--decision", "nobody", code=1)

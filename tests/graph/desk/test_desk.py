@@ -271,7 +271,7 @@ def test_the_one_time_address_lets_its_owner_in_once_and_only_on_this_machine(
     office: Office,
 ) -> None:
     office.desk = Desk(office.desk.service, User("pat", "administrator"))
-    token = office.desk.entrance.one_time_token()
+    token = office.desk.one_time_token()
     browser = office.browser()
     assert browser.get("/desk/enter?token=wrong").status_code == 401
     assert "pat" in browser.get(f"/desk/enter?token={token}").text
@@ -352,7 +352,7 @@ def test_evidence_and_origin_are_told_in_words_and_the_record_stays_behind(offic
         assert raw not in open_text
     for words in ("50 of 51", "98.0%", "1 time in 100,000", "7.07 standard errors", "1.2%"):
         assert words in open_text
-    assert "the built-in analyst, without a language model" in open_text
+    assert NO_LANGUAGE_MODEL in open_text
     assert '"p_chance"' in page
 
 

@@ -80,11 +80,11 @@ def test_a_run_does_as_the_policy_says_unless_it_is_asked_otherwise(
 
 def test_the_command_shows_proposes_and_approves(tmp_path: Path) -> None:
     assert "says so" in run(tmp_path, "policy", "judge_bar=0.8", "--why", "x", code=2).stderr
-    assert "all is as usual" in run(tmp_path, "policy").stdout
+    assert run(tmp_path, "policy").stdout.startswith("  version: 0\n")
     words = ("policy", "explore=0.02", "mature_days=no_chargeback=90")
     assert "--why is wanted" in run(tmp_path, *words, code=2).stderr
     said = run(tmp_path, *words, "--why", "labels", "--who", "ann").stdout
-    assert "waits for a second person: explore 0.02, mature_days no_chargeback 90" in said
+    assert "waiting: content explore 0.02, mature_days no_chargeback 90" in said
     assert (
         "ask somebody else" in run(tmp_path, "policy", "--approve", "--who", "ann", code=2).stderr
     )
