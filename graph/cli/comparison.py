@@ -19,7 +19,6 @@ from acegraph.state.task.policy import USUAL, Policy
 
 if TYPE_CHECKING:
     from acegraph.graph.data.splits import Split
-    from acegraph.graph.experiments.experiment import Experiment
 
 
 @dataclass(frozen=True)
@@ -106,13 +105,22 @@ def _compare_modes(
     report: Path | None,
 ) -> None:
     from acegraph.graph.experiments.baselines import check_baselines
+    from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.graph.experiments.report.page import check_report
+    from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
 
     with gathered_warnings() as notes:
         announce_models(context.agent_model)
         check_report(report)
         plain = check_baselines(baselines)
-        experiment = _run(splitting.of(files, columns), context, plain=plain)
+        splits = splitting.of(files, columns)
+        with progress_bar() as progress:
+            run = partial(run_experiment, splits, progress=progress)
+            experiment = run(context=context, baselines=plain)
+            if resolve_model("agent", None, context.agent_model) and plain:
+                embedded = context.with_changes(agent_model=EMBEDDED_NAME)
+                beside = run(context=embedded, baselines=False)
+                experiment.baselines["embedded"] = beside.modes["offline_online"]
     experiment.data = " and ".join(path.name for path in files)
     experiment.split = splitting.in_words(files)
     for path in files:  # a colleague need not know where the files are
@@ -136,20 +144,6 @@ def _policy_of(command: typer.Context) -> Policy:
         return USUAL
     with lasting(must_exist=True) as book:
         return replace(book.policy(), version=0)
-
-
-def _run(splits: "list[Split]", context: AceContext, *, plain: bool) -> "Experiment":
-    from acegraph.graph.experiments.experiment import run_experiment
-    from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
-
-    with progress_bar() as progress:
-        run = partial(run_experiment, splits, progress=progress)
-        experiment = run(context=context, baselines=plain)
-        if resolve_model("agent", None, context.agent_model) and plain:
-            embedded = context.with_changes(agent_model=EMBEDDED_NAME)
-            beside = run(context=embedded, baselines=False)
-            experiment.baselines["embedded"] = beside.modes["offline_online"]
-    return experiment
 
 
 def _compare_versions(version: int, file: Path | None, columns: Columns) -> None:

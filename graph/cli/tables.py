@@ -28,7 +28,6 @@ from acegraph.state.values import Bullet, clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Compared, Experiment
-    from acegraph.graph.metrics.groups import GroupRates
     from acegraph.graph.metrics.records import Record
     from acegraph.state.task.task import Task
 
@@ -175,17 +174,17 @@ def group_tables(experiment: "Experiment") -> Group:
             _grid(
                 f"By {name}: {MODE_NAMES.get(mode, mode)}",
                 (*columns, ">missed fraud, 95 %"),
-                map(_group_cells, groups),
+                (
+                    (
+                        *(one.group, one.honest, _with_interval(one.false_decline_rate)),
+                        *(one.fraud, _with_interval(one.missed_fraud_rate)),
+                    )
+                    for one in groups
+                ),
             )
             for name, groups in experiment.groups(mode).items()
         )
     )
-
-
-def _group_cells(group: "GroupRates") -> tuple[object, ...]:
-    missed = _with_interval(group.missed_fraud_rate)
-    declined = _with_interval(group.false_decline_rate)
-    return group.group, group.honest, declined, group.fraud, missed
 
 
 def bullet_table(

@@ -97,8 +97,8 @@ async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
             except (NotAllowed, InvalidInput) as error:
                 if page.again is None:
                     raise
-                told = str(error), status_of(error)
-                return await asyncio.to_thread(page.again, desk, visit, *told)
+                visit.error, visit.status = str(error), status_of(error)
+                return await asyncio.to_thread(page.again, desk, visit)
     return await asyncio.to_thread(page.handler, desk, visit)
 
 

@@ -50,8 +50,8 @@ class Page:
     role: Role | None
     """None: whoever has no session."""
     handler: Handler
-    again: Callable[["Desk", Visit, str, int], Response] | None = None
-    """The page that was sent, which says with which status why nothing was done."""
+    again: Handler | None = None
+    """The page that was sent, which says why nothing was done."""
 
 
 class Desk:
@@ -139,7 +139,7 @@ class Desk:
         return self.once("waiting", found)
 
     def page(
-        self, visit: Visit, template: str, found: Mapping[str, object], status: int = 200
+        self, visit: Visit, template: str, found: Mapping[str, object], status: int = 0
     ) -> Response:
         """A page, or a part of one."""
         context: dict[str, object] = {"base": visit.base, "user": None}
@@ -153,10 +153,11 @@ class Desk:
                 "place": shown_url(self.playbook.url),
                 "version": self.playbook.version,
                 "done": visit.asked("done"),
-                "error": "",
+                "error": visit.error,
+                "why": visit.given("why"),
             }
         text = self._templates.get_template(template).render({**context, **found})
-        return HTMLResponse(text, status, {"Vary": "HX-Request"})
+        return HTMLResponse(text, status or visit.status, {"Vary": "HX-Request"})
 
     def failure(self, visit: Visit, error: Exception, status: int) -> Response:
         """A page, or a part of one, that says what went wrong."""

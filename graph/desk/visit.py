@@ -31,6 +31,9 @@ class Visit:
     request: Request
     session: Session = NOBODY
     form: FormData = field(default_factory=FormData)
+    error: str = ""
+    """Why what was sent was not done."""
+    status: int = 200
 
     @property
     def user(self) -> User:

@@ -89,11 +89,6 @@ class Nouns:
         """Several of them."""
         return f"{self.case}s"
 
-    @property
-    def has_amount(self) -> bool:
-        """Whether it is known what money a case is about."""
-        return bool(self.task.reader or self.task.of_role("amount"))
-
     def shown(self, text: str) -> str:
         """A text with the task's words for APPROVE and DECLINE."""
         return self.task.shown(text)

@@ -33,6 +33,7 @@ _STATUS: Final[tuple[tuple[type[AceError], int], ...]] = (
     (DecisionConflict, 409),
     (InvalidInput, 422),
     (ModelError, 502),
+    (TooMuch, 429),
 )
 
 
@@ -108,8 +109,6 @@ def openapi(endpoints: tuple[Endpoint, ...]) -> dict[str, object]:
 
 def status_of(error: AceError) -> int:
     """The status that belongs to an error; 503 for a database that cannot do it now."""
-    if isinstance(error, TooMuch):
-        return 429
     if isinstance(error, NotAllowed):
         return error.status
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 503)

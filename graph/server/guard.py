@@ -7,8 +7,6 @@ later version may have more, so a path that is not named here is refused. auth.p
 import re
 from typing import Final
 
-from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
@@ -52,6 +50,3 @@ def _is_plain(scope: Scope) -> bool:
     headers = [part for pair in scope["headers"] if pair[0] not in _NOT_LOGGED for part in pair]
     parts = (scope["method"].encode(), scope["path"].encode("utf-8", "replace"), *headers)
     return all(map(_PLAIN.fullmatch, (*parts, scope.get("query_string", b""))))
-
-
-app = Starlette(middleware=[Middleware(Guard)])

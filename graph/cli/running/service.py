@@ -14,7 +14,6 @@ import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib.util import find_spec
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -22,6 +21,7 @@ import typer
 
 from acegraph.graph.cli.console import lasting, need, place_of, playbook_url, who
 from acegraph.graph.cli.printing import say
+from acegraph.graph.desk import PACKAGES, mounts
 from acegraph.graph.operations.monitoring.logs import is_asked_for, start_logging
 from acegraph.state import AceContext, AceError, InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import file_of
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from acegraph.graph.build import Parts
     from acegraph.state import AceInput, BulletPlaybook, Label
 
-_DESK: Final = ("jinja2", "python_multipart", "pyarrow")
-"""The packages of the extra `desk`, besides those of `serve`."""
 _AT_ONCE: Final = 65_536
 """So many bytes are read at a time."""
 _DECISION: Final = ("transaction", "decision_id", "ground_truth")
@@ -104,13 +102,7 @@ def _application(url: str, learn: bool, without_users: bool) -> "Starlette":
     from acegraph.graph.server.service import ServiceSettings
 
     start_logging()
-    settings = ServiceSettings(url, learn, without_users)
-    if all(map(find_spec, _DESK)):
-        from acegraph.graph.desk.app import desk_routes
-
-        application = create_service(settings, mounts=desk_routes)
-    else:
-        application = create_service(settings)
+    application = create_service(ServiceSettings(url, learn, without_users), mounts=mounts)
     # What is there now stays: the garbage collector need not look through it again and again.
     gc.collect()
     gc.freeze()
@@ -129,7 +121,7 @@ def desk(
         port: The port to listen on; 0: any that is free.
         browser: Open the address in a browser.
     """
-    need("desk", *_DESK, "uvicorn", "starlette", "prometheus_client")
+    need("desk", *PACKAGES, "uvicorn", "starlette", "prometheus_client")
     import uvicorn
 
     from acegraph.graph.desk.app import create_desk

@@ -97,7 +97,7 @@ def _row(desk: Desk, bullet: Bullet) -> Row:
     )
 
 
-def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+def show_one(desk: Desk, visit: Visit) -> Response:
     """One bullet."""
     bullet, cases = desk.playbook.get_bullet(visit.part("id")), desk.cases()
     row, right, wrong = _row(desk, bullet), [], []
@@ -113,10 +113,8 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "wrong": wrong,
         "look": to_look_at(desk.playbook.database).get(bullet.id),
         "history": list(reversed(desk.playbook.history(bullet.id))),
-        "error": error,
-        "why": visit.given("why"),
     }
-    return desk.page(visit, "bullet.html", found, status)
+    return desk.page(visit, "bullet.html", found)
 
 
 def act(desk: Desk, visit: Visit) -> Response:

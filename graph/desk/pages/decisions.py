@@ -92,7 +92,7 @@ def show_all(desk: Desk, visit: Visit) -> Response:
     return desk.page(visit, "decisions.html", found)
 
 
-def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+def show_one(desk: Desk, visit: Visit) -> Response:
     """One decision, with what if, its replay, and the question where it waits for a person."""
     decision_id = visit.asked("id") or visit.given("id")
     stored = desk.playbook.decision(decision_id)
@@ -116,10 +116,8 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
         "entry": next((one for one in desk.waiting() if one.id == decision_id), None),
-        "why": visit.given("why"),
-        "error": error,
     }
-    return desk.page(visit, "decision.html", found, status)
+    return desk.page(visit, "decision.html", found)
 
 
 def _what_if(rules: TableRules, fields: Fields) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """The rule lab: write a rule, see what it and its other cuts would have done, and propose it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,11 +24,11 @@ _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
 """What stands in the empty field as long as the playbook has no rule."""
 
 
-def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+def show(desk: Desk, visit: Visit) -> Response:
     """The lab, or with htmx only what the rule would have done."""
     rule = visit.given("rule") or visit.asked("rule")
-    found = examined(desk, rule[:MAX_CONTENT]) | {"error": error, "why": visit.given("why")}
-    return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found, status)
+    found = examined(desk, rule[:MAX_CONTENT])
+    return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found)
 
 
 def examined(desk: Desk, text: str) -> dict[str, object]:
@@ -64,22 +64,13 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
     }
 
 
-@dataclass(frozen=True)
-class Cut:
-    """A rule with another number in one of its comparisons, and what it does then."""
-
-    value: float
-    tried: Record
-    is_now: bool
-
-
-def other_cuts(cases: Cases, condition: Condition) -> dict[Comparison, list[Cut]]:
+def other_cuts(cases: Cases, condition: Condition) -> dict[Comparison, dict[float, Record]]:
     """For each comparison with a number, what the rule does with others in its place."""
     numeric = (one for one in condition.comparisons if one.op in ("<", "<=", ">", ">="))
     return {one: _cuts_of(cases, condition, one) for one in dict.fromkeys(numeric)}
 
 
-def _cuts_of(cases: Cases, condition: Condition, comparison: Comparison) -> list[Cut]:
+def _cuts_of(cases: Cases, condition: Condition, comparison: Comparison) -> dict[float, Record]:
     column, now = cases.table.column(comparison.field), comparison.value
     assert isinstance(now, int | float)
     values = {float(now)}
@@ -89,8 +80,7 @@ def _cuts_of(cases: Cases, condition: Condition, comparison: Comparison) -> list
         known = numbers[~np.isnan(numbers)]
         places = np.quantile(known, _SHARES, method="nearest") if len(known) else ()
         values |= {float(f"{value:.4g}") for value in places}
-    return [Cut(value, _tried(cases, condition, comparison, value), value == now)
-            for value in sorted(values)]  # fmt: skip
+    return {value: _tried(cases, condition, comparison, value) for value in sorted(values)}
 
 
 def _tried(cases: Cases, condition: Condition, comparison: Comparison, value: float) -> Record:

@@ -16,7 +16,7 @@ _MOST: Final = 200
 """So many entries of the queue are shown."""
 
 
-def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+def show_all(desk: Desk, visit: Visit) -> Response:
     """The queue."""
     entries = desk.waiting()
     found = {
@@ -24,9 +24,8 @@ def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "count": len(entries),
         "proposal": waiting_policy(desk.playbook, desk.node),
         "policy": desk.playbook.policy(desk.node).to_json(),
-        "error": error,
     }
-    return desk.page(visit, "review.html", found, status)
+    return desk.page(visit, "review.html", found)
 
 
 def answer_policy(desk: Desk, visit: Visit) -> Response:

@@ -25,7 +25,7 @@ _LAST: Final = 1_000
 _EXAMPLES: Final = 6
 
 
-def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+def show(desk: Desk, visit: Visit) -> Response:
     """The timeline; with two versions in the address also what differs between them.
 
     From the newest version to another: what going back would change, before anybody goes back.
@@ -46,10 +46,8 @@ def show(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Respon
         "preview": desk.once(("preview", after), lambda: preview(desk, after))
         if is_way_back
         else None,
-        "error": error,
-        "why": visit.given("why"),
     }
-    return desk.page(visit, "versions.html", found, status)
+    return desk.page(visit, "versions.html", found)
 
 
 def preview(desk: Desk, version: int) -> dict[str, object]:
