@@ -83,10 +83,9 @@ def _show(book: "BulletPlaybook", bullet_id: str) -> None:
 
 def _last_right(book: "BulletPlaybook", bullets: "list[Bullet]") -> dict[str, str]:
     """By bullet when the newest labelled case was that it gets right."""
-    from acegraph.graph.metrics.records import Cases
+    from acegraph.graph.metrics.records import last_right
 
-    cases = {node: Cases(book.cases(node)) for node in {b.node for b in bullets}}
-    return {b.id: cases[b.node].last_right(b) for b in bullets}
+    return {b.id: last_right(b, book.cases(b.node)) for b in bullets}
 
 
 def set_status(

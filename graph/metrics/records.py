@@ -5,7 +5,6 @@ A record counts columns, batch by batch, and does not know where they come from.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +92,14 @@ class Record:
         return asdict(self) | {name: round(figure, 6) for name, figure in figures.items()}
 
 
+def last_right(bullet: Bullet, table: CaseTable) -> str:
+    """When the newest case was that a bullet gets right (ISO 8601); empty if none is known."""
+    right = table.labelled(bullet.verdict)
+    held = bullet.condition.holds_over(table) if bullet.condition else ~right
+    rows = np.flatnonzero(held & right)
+    return max(moments([table[int(row)] for row in rows], table.task), default="")
+
+
 class Cases:
     """Labelled cases on which rules are tried, with what is read of them again and again."""
 
@@ -102,10 +109,6 @@ class Cases:
         column = table.column(name) if name else None
         self.amounts = column.numbers if column else np.full(len(table), np.nan)
         self._declined: tuple[Ruleset, Rows] | None = None
-
-    @cached_property
-    def _moments(self) -> list[str]:
-        return moments(self.table)
 
     def declined(self, ruleset: Ruleset) -> Rows:
         """On which of them a ruleset declines; that of the last one is kept."""
@@ -130,13 +133,6 @@ class Cases:
         without = declined_over(replace(ruleset, rules=others), self.table)
         is_same = self.declined(ruleset) == without
         return self.tried(bullet.condition, bullet.condition.holds_over(self.table), is_same)
-
-    def last_right(self, bullet: Bullet) -> str:
-        """When the newest case was that a bullet gets right (ISO 8601); empty if none is known."""
-        if bullet.condition is None:
-            return ""
-        right = bullet.condition.holds_over(self.table) & self.table.labelled(bullet.verdict)
-        return max((self._moments[row] for row in np.flatnonzero(right)), default="")
 
     def newest(self, rows: Rows, most: int) -> list[tuple[str, Mapping[str, Scalar | None]]]:
         """The newest of some of the cases: their ids and fields."""

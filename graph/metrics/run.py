@@ -5,7 +5,7 @@ A case without a decision counts as wrong in every figure; its share stands besi
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,9 +45,9 @@ class Run:
         """What the right answers may be: the missing ones all honest, all fraud, all as decided
         here, or none of them.
         """
-        against = [{DECLINE: APPROVE}.get(decision, DECLINE) for decision in self.decisions]
-        guesses = [[APPROVE] * len(against), [DECLINE] * len(against), self.decisions, against]
-        return [[a or b for a, b in zip(self.truths, guess, strict=True)] for guess in guesses]
+        cases = list(zip(self.truths, self.declined.tolist(), strict=True))
+        guesses = product((APPROVE, DECLINE), repeat=2)
+        return [[truth or guess[declined] for truth, declined in cases] for guess in guesses]
 
     @property
     def fraud(self) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ only on the cases and the rules: nothing has to be stored, a replay gives the sa
 later labels contradict is undone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask
-from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition
+from acegraph.state.task.task import Task
+from acegraph.state.values import DECLINE, Bullet, Case, CaseTable, Condition
 
 _MIN_FIRES: Final = 10
 """How often a rule must have fired on each side of a change."""
@@ -40,16 +41,19 @@ _NEWEST: Final = 20
 """How many of the newest retired rules are tested besides the active ones."""
 
 
-def moments(table: CaseTable) -> list[str]:
+def moments(cases: Iterable[Case], task: Task | None) -> list[str]:
     """When each case was, in ISO 8601: the time of its payment, else that of its label."""
-    time = table.task.of_role("time") if table.task else None
-    said = [(case.fields.get(time.name) if time else None, case.known_at) for case in table]
+    time = task.of_role("time") if task else None
+    said = ((case.fields.get(time.name) if time else None, case.known_at) for case in cases)
     return [when if isinstance(when, str) else known_at for when, known_at in said]
 
 
 def newest_sixth(table: CaseTable) -> Mask:
     """Which of the cases are the newest sixth: old frauds may hide that new ones are missed."""
-    order, newest = np.argsort(moments(table), kind="stable"), np.zeros(len(table), bool)
+    order, newest = (
+        np.argsort(moments(table, table.task), kind="stable"),
+        np.zeros(len(table), bool),
+    )
     newest[order] = np.cumsum(table.weights[order]) > table.weights.sum() * 5 / 6
     return newest
 

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 import sqlalchemy as sa
 
 from acegraph.state.database.encoding import as_utc
-from acegraph.state.database.tables import cases, decisions, outcomes, selections
-from acegraph.state.ledger.counters import count, is_blocked, is_label_of_decision
+from acegraph.state.database.tables import cases, decisions, outcomes
+from acegraph.state.ledger.counters import count
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values import APPROVE, JUDGE, TABLE, Case, CaseTable
@@ -45,8 +45,6 @@ class Activity:
     """Labels that became known in the time of the same length before."""
     records: dict[str, tuple[Record, Record]]
     """By bullet: its record on decisions made before, and since."""
-    blocked: dict[str, int]
-    """By bullet: its decisions since that have no label because they were declined."""
 
 
 def activity_since(playbook: BulletPlaybook, node: str, since: datetime, now: datetime) -> Activity:
@@ -71,20 +69,7 @@ def activity_since(playbook: BulletPlaybook, node: str, since: datetime, now: da
             int(connection.scalar(given.where(is_new)) or 0),
             int(connection.scalar(given.where(is_old)) or 0),
             {f"b{n}": (old, old.until(new)) for n, (old, new) in records.items()},
-            {f"b{number}": count for number, count in connection.execute(_blocked(start))},
         )
-
-
-def _blocked(start: str) -> sa.Select[int, int]:
-    newest = outcomes.alias()
-    return (
-        sa.select(selections.c.bullet, sa.func.count())
-        .join(decisions, decisions.c.case == selections.c.case)
-        .outerjoin(newest, is_label_of_decision(newest))
-        .where(selections.c.credited == 1, decisions.c.counted == 1)
-        .where(decisions.c.decided_at >= start, is_blocked(newest))
-        .group_by(selections.c.bullet)
-    )
 
 
 def _newest(connection: sa.Connection, node: str, where: sa.ColumnElement[bool]) -> CaseTable:

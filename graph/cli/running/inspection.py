@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,15 +15,13 @@ from acegraph.graph.cli.console import (
     playbook_url,
 )
 from acegraph.graph.cli.files import Columns
-from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell, written
+from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.values import Transaction
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset
-
-_UNKNOWN: Final = "right, from none to all of what was declined and has no label: "
 
 
 def read(
@@ -160,18 +158,14 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
         days: How many days to look back.
     """
     from acegraph.graph.operations.monitoring.watch import watch
-    from acegraph.state.playbook.decision_index import DecisionIndex, label_coverage
 
     with lasting(must_exist=True) as book:
         found = watch(book, days=days)
-        coverage = label_coverage(DecisionIndex(book.database).columns())
-    records = {name: one.to_json() for name, one in found.records.items()}
-    ends = {name: f"{one.low:.0%} to {one.high:.0%}" for name, one in found.records.items()}
-    facts = {**asdict(found), "records": records, "label_coverage": asdict(coverage)}
+    facts = asdict(found)
+    ends = {name: f"{low:.0%} to {high:.0%}" for name, (low, high) in found.may_be_right.items()}
     tell(
         facts,
-        *facts_in_lines({**facts, "records": None, "alerts": None}),
-        _UNKNOWN + written(ends) if ends else "",
+        *facts_in_lines({**facts, "may_be_right": ends, "alerts": None}),
         *(f"{alert.kind}: {alert.text}" for alert in found.alerts),
     )
     if found.alerts:

@@ -10,7 +10,7 @@ from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
-from acegraph.graph.metrics.records import Record
+from acegraph.graph.metrics.records import Record, last_right
 from acegraph.graph.operations.review import switch
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
@@ -93,7 +93,7 @@ def _row(desk: Desk, bullet: Bullet) -> Row:
         bullet,
         desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
-        desk.cases().last_right(bullet),
+        last_right(bullet, desk.cases().table),
     )
 
 

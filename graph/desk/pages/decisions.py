@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
+from acegraph.graph.operations.bars import bars
 from acegraph.graph.operations.replay import Replay, replay, selection_for
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state.errors import AceError
@@ -113,6 +114,7 @@ def show_one(desk: Desk, visit: Visit) -> Response:
         "funnel": chosen.funnel if chosen else {},
         "scores": chosen.scores if chosen else {},
         "again": again,
+        "today": _what_if(desk.table_rules(), stored["fields"]),
         "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
         "entry": next((one for one in desk.waiting() if one.id == decision_id), None),
@@ -125,10 +127,12 @@ def _what_if(rules: TableRules, fields: Fields) -> dict[str, object]:
     known = {name: value for name, value in fields.items() if value is not None}
     decided = rules.decide(known)
     reasons: list[str] = []
+    drawn: list[str] = []
     if decided.risk is not None:
-        understood = rules.understand(Transaction.of(known))
-        reasons = rules.ruleset.explain(understood.fields, decided)
-    return {"decided": decided, "reasons": reasons}
+        fields = rules.understand(Transaction.of(known)).fields
+        reasons = rules.ruleset.explain(fields, decided)
+        drawn = list(bars(rules.ruleset, fields, decided))
+    return {"decided": decided, "reasons": reasons, "bars": drawn}
 
 
 PAGES: Final = (

@@ -10,14 +10,16 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.graph.metrics.intervals import Estimate, band, of_share
+from acegraph.graph.metrics.intervals import band, of_share
 from acegraph.graph.metrics.stability import Stability, of_field, of_numbers
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state.ledger.lookups import cases_of_bullet
 from acegraph.state.maintenance.activity import Activity, Record, activity_since
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
+from acegraph.state.playbook.decision_index import Coverage, DecisionIndex, label_coverage
 from acegraph.state.values import Bullet
 
 RISK: Final = "risk"
@@ -49,10 +51,11 @@ class Watch:
     waiting: int
     stability: dict[str, float]
     """The population stability index of each field, and of risk, against the training data."""
-    records: dict[str, Estimate]
-    """By bullet of whose decisions some have no label because they were declined: the share of
-    those of these days in which it was right."""
+    may_be_right: dict[str, tuple[float, float]]
+    """By bullet of whose decisions of these days some have no label because they were declined:
+    the least and the most share of them in which it was right."""
     alerts: list[Alert]
+    label_coverage: Coverage
 
 
 def watch(
@@ -65,7 +68,10 @@ def watch(
 ) -> Watch:
     """Compare the last days of a playbook with its training data and with the days before."""
     now, node = now or datetime.now(UTC), node or AceContext().node
-    activity = activity_since(playbook, node, now - timedelta(days=days), now)
+    since = now - timedelta(days=days)
+    activity = activity_since(playbook, node, since, now)
+    columns = DecisionIndex(playbook.database).columns()
+    hidden = np.flatnonzero(columns.blocked & (columns.seconds >= since.timestamp()))
     active = playbook.get_bullets_for_node(node)
     moved = _stabilities(activity, active)
     entries = waiting(playbook)
@@ -76,7 +82,7 @@ def watch(
         activity.labels_before,
         len(entries),
         {name: one.index for name, one in moved.items()},
-        {b.id: _record(b, activity) for b in active if b.id in activity.blocked},
+        _unknown(playbook, active, activity, {columns.ids[row] for row in hidden}),
         [
             *(
                 Alert("drift", name, f"{name} has moved from the training data: index {one.index}")
@@ -86,6 +92,7 @@ def watch(
             *(alert for bullet in active if (alert := _bad(bullet, activity.records))),
             *_halted(entries, most_waiting, activity, days),
         ],
+        label_coverage(columns),
     )
 
 
@@ -114,11 +121,17 @@ def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stabilit
     return moved
 
 
-def _record(bullet: Bullet, activity: Activity) -> Estimate:
-    _, since = activity.records.get(bullet.id, (Record(), Record()))
-    missing = activity.blocked[bullet.id]
-    decisions = sum(since) + missing
-    return band([of_share(since.helpful + right, decisions) for right in (0, missing)])
+def _unknown(
+    playbook: BulletPlaybook, active: list[Bullet], activity: Activity, hidden: set[str]
+) -> dict[str, tuple[float, float]]:
+    found = {}
+    for bullet in active:
+        if missing := len(hidden & cases_of_bullet(playbook.database, bullet.number)):
+            _, since = activity.records.get(bullet.id, (Record(), Record()))
+            shares = (of_share(since.helpful + n, sum(since) + missing) for n in (0, missing))
+            ends = band(list(shares))
+            found[bullet.id] = ends.low, ends.high
+    return found
 
 
 def _bad(bullet: Bullet, records: dict[str, tuple[Record, Record]]) -> Alert | None:

@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import PAGES, desk_routes
 from acegraph.graph.desk.desk import Desk
+from acegraph.graph.metrics.records import last_right
 from acegraph.graph.operations.policies import propose
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
@@ -210,6 +211,8 @@ def test_what_if_tells_another_verdict_and_stores_nothing(office: Office) -> Non
         re.findall(r'role="status">\s*<p><span class="tag (\w+)', page) for page in (high, low)
     ]
     assert decided == [["decline"], ["approve"]]
+    for page in (high, viewer.get("/decisions/one?id=d15")):
+        assert re.search(r"\nb1 +\+\d\.\d\d [ |]*█.*\n(b2.*\n)?sum .*\nlimit ", page)
     assert office.book.clock == before
 
 
@@ -369,7 +372,7 @@ def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
     table, page = (re.sub("<[^>]*>", "", viewer.get(f"/playbook{end}")) for end in ("", "/b1"))
     assert "in which the rule had a part and whose outcome is known" in table
     assert f"{rule.helpful_count} of {known}" in table
-    newest = office.desk.cases().last_right(rule)[:10]
+    newest = last_right(rule, office.desk.cases().table)[:10]
     assert f"last {newest}" in table
     assert f"last on {newest}" in page
     assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page

@@ -1,7 +1,7 @@
 """What a rule does on labelled cases, and what the playbook would not do without it."""
 
 from acegraph.graph.metrics.intervals import Share
-from acegraph.graph.metrics.records import Cases, Counts
+from acegraph.graph.metrics.records import Cases, Counts, last_right
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import BulletPlaybook, Case, Field, Task
 from acegraph.state.values.cases import CaseTable
@@ -36,7 +36,6 @@ def test_a_rule_was_last_right_on_a_payment_and_not_when_its_label_came() -> Non
         playbook.get_bullet(playbook.add_bullet(text, NODE))
         for text in ("DECLINE when x >= 0", "DECLINE when x >= 3", "look twice")
     )
-    assert Cases(table).last_right(bullet) == "2027-01-03"
+    assert last_right(bullet, table) == "2027-01-03"
     table.task = task
-    last_right = Cases(table).last_right
-    assert [last_right(one) for one in (bullet, never, prose)] == ["2026-01-13", "", ""]
+    assert [last_right(one, table) for one in (bullet, never, prose)] == ["2026-01-13", "", ""]
