@@ -11,11 +11,7 @@ from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState
 from acegraph.state.errors import InvalidAnswer
-from acegraph.state.maintenance.people.second_person import (
-    acts_on_one_word,
-    looked_at,
-    to_look_at,
-)
+from acegraph.state.maintenance.people.second_person import acts_on_one_word, looked_at, to_look_at
 from acegraph.state.run.review_answers import ApprovalAnswer, check_subject, is_same_name
 from acegraph.state.run.schema import ApprovalData, Update
 from acegraph.state.values import ANALYST, DECLINE, Bullet, Status
@@ -105,16 +101,13 @@ def _check_answer(
         "gave the label it was learned from": bullet.origin.get("label_source"),
         "wanted it back" if waits else "let it act": playbook.history(bullet_id)[-1]["source"],
     }
-    part = next((part for part, who in parts.items() if _is(answer, str(who or ""))), "")
+    names = {part: str(who or "").removeprefix(ANALYST) for part, who in parts.items()}
+    part = next((part for part, who in names.items() if is_same_name(who, answer.who)), "")
     if part and not (alone or (waits and bullet.verdict == DECLINE)):
         raise InvalidAnswer(
             f"{answer.who} {part} and cannot approve {bullet_id}: ask somebody else"
         )
     return part
-
-
-def _is(answer: ApprovalAnswer, who: str) -> bool:
-    return is_same_name(who.removeprefix(ANALYST), answer.who)
 
 
 def _question(bullet: Bullet) -> dict[str, object]:

@@ -313,9 +313,8 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> Recorded | None
     """Keep a transaction without a decision, so that a person or a label can answer it later; and
     the right answer, if it came with the transaction: then it gives what is recorded.
     """
-    from acegraph.state.maintenance.people.review_queue import (
-        open_case,  # loads the database library
-    )
+    # It loads the database library.
+    from acegraph.state.maintenance.people.review_queue import open_case
 
     case, settings = state["case"], state["settings"]
     seen = sighting_in(case)

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acegraph.nodes.judge.node import (
-    keep_undecided,
-    learns_now,
-    verdict_word,
-)
+from acegraph.nodes.judge.node import keep_undecided, learns_now, verdict_word
 from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, BulletPlaybook

@@ -156,22 +156,18 @@ class _RuleSearch:
 
     def _pruned(self, kept: Term, gate: Gate) -> Term:
         """A rule without the comparisons that miss their bars, the weakest dropped first."""
-        rows = self._on_the_case
+        rows, bars = self._on_the_case, self._of_field
         while kept:
             (fired,) = rows.fired([kept])
             margin = {}
             for i in kept:
                 (others,) = rows.fired([tuple(j for j in kept if j != i)])
-                contrast = self._rest.contrast(fired, others & ~fired, _FLOOR)
-                margin[i] = contrast - self._bar(rows.literals.fields[i], gate)
+                name = rows.literals.fields[i]
+                is_known = name in self.known_fields
+                bar = gate.bar(bars[name] if is_known else bars.total(), is_known=is_known)
+                margin[i] = self._rest.contrast(fired, others & ~fired, _FLOOR) - bar
             weakest = min(kept, key=margin.__getitem__)
             if margin[weakest] >= 0:
                 return kept
             kept = tuple(i for i in kept if i != weakest)
         return ()
-
-    def _bar(self, name: str, gate: Gate) -> float:
-        """The z that a comparison on a field must reach."""
-        is_known = name in self.known_fields
-        of_field = self._of_field
-        return gate.bar(of_field[name] if is_known else of_field.total(), is_known=is_known)

@@ -130,6 +130,8 @@ class Reflector:
     async def _ask(self, model: "LanguageModel", judged: Judged, wait: Wait) -> Reflection | None:
         fields = fields_to_test(judged.transaction)
         near = similar_cases(fields, judged.transaction.text, judged.table)
+        scale = RiskScale.of(judged.table, judged.bullets)
+        risks = scale.risks(log_odds_over(CaseTable(near), judged.bullets))
         shown = ShownDecision(
             judged.transaction.text,
             judged.predicted,
@@ -137,7 +139,7 @@ class Reflector:
             judged.reasoning,
             sorted(fields),
             near,
-            _risks(near, judged),
+            risks.tolist(),
         )
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
         task = judged.table.task or CARD_PAYMENTS
@@ -153,12 +155,6 @@ class Reflector:
             author=model.name,
             prompt=prompt_version(self._prompt),
         )
-
-
-def _risks(cases: Sequence[Case], judged: Judged) -> list[float]:
-    """The risk that the playbook gives to past cases."""
-    scale = RiskScale.of(judged.table, judged.bullets)
-    return [float(p) for p in scale.risks(log_odds_over(CaseTable(cases), judged.bullets))]
 
 
 def _induce_with_playbook(judged: Judged, gate: Gate | None) -> Reflection | None:

@@ -23,9 +23,8 @@ def held_for_review(decision: Verdict | None, risk: float | None, settings: RunS
     """What else is written where a person is asked about a decision."""
     if settings.get("let_through") or decision is None:
         return {}
-    from acegraph.state.maintenance.people.review_queue import (
-        reason_to_ask,  # loads the database library
-    )
+    # It loads the database library.
+    from acegraph.state.maintenance.people.review_queue import reason_to_ask
 
     if not (why := reason_to_ask(decision, risk, settings)):
         return {}

@@ -170,7 +170,9 @@ class Prices(NamedTuple):
         if isinstance(prices, Prices):
             return prices
         try:
-            read = json.loads(_as_json(prices)) if isinstance(prices, str) else prices or {}
+            if isinstance(prices, str) and not prices.lstrip().startswith("{"):
+                prices = Path(prices).read_text()
+            read = json.loads(prices) if isinstance(prices, str) else prices or {}
             return cls({m: (float(sent), float(got)) for m, (sent, got) in read.items()})
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise InvalidSettings(
@@ -187,10 +189,6 @@ class Prices(NamedTuple):
             / _TOKENS_PER_PRICE
             for m, u in used.items()
         )
-
-
-def _as_json(text: str) -> str:
-    return text if text.lstrip().startswith("{") else Path(text).read_text()
 
 
 def in_words(by_model: Mapping[str, Usage], prices: Prices) -> list[str]:

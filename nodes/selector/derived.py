@@ -15,7 +15,7 @@ from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.understand import Doubt, Understood
 from acegraph.state.task.field import NEARLY, Field, Misfit
-from acegraph.state.values import KINDS, CaseTable, Fields, Transaction, is_derived, render_fields
+from acegraph.state.values import KINDS, CaseTable, Transaction, is_derived, render_fields
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook
@@ -35,15 +35,22 @@ def with_derived(
     """The transaction with its derived fields, what is in doubt of them, and the fields that its
     sighting is read from.
     """
-    tested, columns = playbook.tested_derived(node), columns_to_see(table, playbook, node)
+    tested = playbook.tested_derived(node)
+    # Those of the task, else those that were kept.
+    columns = table.task.sighting_columns if table.task else {}
+    columns = columns or playbook.sighting_columns(node) or {}
     if keeps_given and any(map(is_derived, understood.fields)):
         believed = as_given(understood, derived_columns(table, tested))
         return replace(believed, sighting_columns=columns)
     understood = _without_derived(understood)
     sighting = sighting_of(understood.fields, columns)
     if sighting is not None and understood.transaction.fields:
-        past = playbook.past(node, sighting, case_id)
-        understood = _with_fields(understood, derived_fields(sighting, past))
+        derived = derived_fields(sighting, playbook.past(node, sighting, case_id))
+        given = understood.transaction
+        text = f"{given.text}; {render_fields(derived)}"
+        given = Transaction(text, given.fields | derived)
+        fields = understood.fields | derived
+        understood = replace(understood, transaction=given, fields=fields)
     wanted = tested.union(filter(is_derived, table.usual_names))
     unsure = _unsure_sources(understood, table, columns)
     doubts = [Doubt(n, NOT_DERIVED) for n in sorted(wanted) if not unsure.isdisjoint(sources_of(n))]
@@ -84,13 +91,6 @@ def _without_derived(understood: Understood) -> Understood:
     )
 
 
-def _with_fields(understood: Understood, derived: Fields) -> Understood:
-    given = understood.transaction
-    text = f"{given.text}; {render_fields(derived)}"
-    given = Transaction(text, given.fields | derived)
-    return replace(understood, transaction=given, fields=understood.fields | derived)
-
-
 def _unsure_sources(
     understood: Understood, table: CaseTable, columns: Mapping[str, str]
 ) -> set[str]:
@@ -105,18 +105,8 @@ def _unsure_sources(
         is_missing = what in KINDS or understood.fields.get(name) is None
         # Whoever is named has this field: it tells how often the labelled payments name nobody.
         counted = f"{what}.payments_last_week" if what in KINDS else name
-        if what == "time" or not is_missing or _is_usual(counted, table):
+        column = table.column(counted)  # nearly all labelled cases have it, or none
+        is_usual = column is None or column.known().mean() >= NEARLY
+        if what == "time" or not is_missing or is_usual:
             unsure.add(what)
     return unsure
-
-
-def columns_to_see(table: CaseTable, playbook: BulletPlaybook, node: str) -> Mapping[str, str]:
-    """The fields that derived fields come from: those of the task, else those that were kept."""
-    declared = table.task.sighting_columns if table.task else {}
-    return declared or playbook.sighting_columns(node) or {}
-
-
-def _is_usual(name: str, table: CaseTable) -> bool:
-    """Whether nearly all labelled cases have a field, or none."""
-    column = table.column(name)
-    return column is None or bool(column.known().mean() >= NEARLY)
