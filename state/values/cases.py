@@ -32,8 +32,6 @@ _START = 16
 _USUAL: Final = 0.98
 _MAX_NAMES: Final = 600
 """Twice as many as one transaction may have: more were made up."""
-_MAX_PHRASES: Final = 1_000
-"""For how many phrases of a field it is remembered which texts mention them."""
 _Element = TypeVar("_Element", bound=np.generic)
 
 
@@ -59,34 +57,6 @@ class Case:
     """By how much a language model that decided it departed from the playbook, in log-odds."""
 
 
-class _Texts:
-    """The texts of a column that only grows: each is searched once for a phrase."""
-
-    def __init__(self) -> None:
-        self._words: list[str] = []
-        self._having: dict[str, NDArray[np.bool_]] = {}
-
-    def that_mention(self, phrase: str, values: Sequence[str | bool]) -> NDArray[np.bool_]:
-        """Which of the values, as they came one by one, mention a phrase."""
-        known = self._having.get(phrase, np.zeros(0, dtype=bool))
-        if len(known) < len(values):
-            words = padded_words(phrase)
-            has = [words in text for text in self._padded(values)[len(known) : len(values)]]
-            if len(self._having) >= _MAX_PHRASES:
-                self._having.clear()
-            # Never changed in place: another thread may be reading it.
-            known = self._having[phrase] = np.append(known, has)
-        return known[: len(values)]
-
-    def _padded(self, values: Sequence[str | bool]) -> list[str]:
-        """The words of each value; nothing for a flag, which mentions no phrase."""
-        words = self._words
-        if new := values[len(words) :]:
-            words = [*words, *(padded_words(v) if isinstance(v, str) else "" for v in new)]
-            self._words = words
-        return words
-
-
 @dataclass(frozen=True)
 class Column:
     """One field over all cases: numbers (or NaN), and words and flags as codes (or -1)."""
@@ -95,8 +65,6 @@ class Column:
     codes: NDArray[np.int32]
     values: tuple[str | bool, ...]
     """The word or flag of each code; `counts` says which of them occur in this column."""
-    texts: _Texts = field(default_factory=_Texts, compare=False, repr=False)
-    """Which of the values mention a phrase, as far as it was asked; views of a column share it."""
 
     @property
     def is_numeric(self) -> bool:
@@ -135,8 +103,9 @@ class Column:
 
     def mentions(self, phrase: str) -> NDArray[np.bool_]:
         """For each case, whether the text of the field mentions a phrase."""
-        has = self.texts.that_mention(phrase, self.values)
-        return np.append(has, False)[self.codes]  # the last is code -1
+        words = padded_words(phrase)
+        has = [isinstance(value, str) and words in padded_words(value) for value in self.values]
+        return np.array([*has, False])[self.codes]  # the last is code -1
 
 
 class Columns(Protocol):
@@ -157,7 +126,6 @@ class _GrowingColumn:
         self._numbers = np.full(_START, np.nan)
         self._codes = np.full(_START, _MISSING, dtype=np.int32)
         self._code_by_value: dict[tuple[bool, str | bool], int] = {}
-        self._texts = _Texts()
         self._lock = Lock()
         self._newest_view: tuple[int, int, Column] | None = None
 
@@ -169,7 +137,7 @@ class _GrowingColumn:
             if self._newest_view is None or self._newest_view[:2] != (start, end):
                 values = tuple(value for _, value in self._code_by_value)
                 numbers, codes = self._numbers[start:end], self._codes[start:end]
-                self._newest_view = start, end, Column(numbers, codes, values, self._texts)
+                self._newest_view = start, end, Column(numbers, codes, values)
             return self._newest_view[2]
 
     def _grow(self, cases: Sequence[Case], end: int) -> None:

@@ -90,13 +90,7 @@ def folded_words(text: str) -> str:
     >>> folded_words("For: Gift-CARDS!")
     'for gift cards'
     """
-    return _folded(text) if len(text) <= _KEPT_LENGTH else _folded.__wrapped__(text)
-
-
-@lru_cache(maxsize=1 << 15)
-def _folded(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(re.findall(r"[^\W_]+", folded))
+    return padded_words(text)[1:-1]
 
 
 def mentions(text: str, phrase: str) -> bool:
@@ -110,7 +104,13 @@ def mentions(text: str, phrase: str) -> bool:
 
 def padded_words(text: str) -> str:
     """The words of a text with a space before and after each, so that only whole ones are found."""
-    return f" {folded_words(text)} "
+    return _padded(text) if len(text) <= _KEPT_LENGTH else _padded.__wrapped__(text)
+
+
+@lru_cache(maxsize=1 << 16)  # as many as a table of cases may have
+def _padded(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(["", *re.findall(r"[^\W_]+", folded), ""])
 
 
 def facts_text(transaction: Transaction) -> str:
