@@ -1,14 +1,15 @@
 """A custom reflector: a chat model, a runnable or a function, in the form that the node calls."""
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Union
 
 from pydantic import ValidationError
 
 from acegraph.nodes.models.answers import first_complaint
 from acegraph.nodes.models.custom_calls import Custom, CustomCall
 from acegraph.nodes.models.named import AnyModel, is_model
-from acegraph.nodes.reflector.reflector import Judged, Reflector
+from acegraph.nodes.reflector.prompt import Judged
+from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import InvalidCondition
 from acegraph.state.errors import ModelAnswerInvalid, quoted
@@ -17,15 +18,8 @@ from acegraph.state.run.schema import Reflection
 from acegraph.state.values import Condition, ConditionData
 
 ReflectorLike = Reflector | AnyModel | Custom
-
-
-class Reflecting(Protocol):
-    """What the reflector node calls."""
-
-    async def reflect_with(
-        self, judged: Judged, wait: Wait, name: str | None = None
-    ) -> Reflection | None:
-        """One heuristic from a judged decision, or None."""
+Reflecting = Union[Reflector, "_CustomReflector"]
+"""What the reflector node calls."""
 
 
 def as_reflector(reflector: ReflectorLike, prompt: str | None = None) -> Reflecting:

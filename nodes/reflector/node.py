@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.evidence.columns.entities import TEACHES, case_shares
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.reflector.custom import Reflecting
-from acegraph.nodes.reflector.reflector import Judged
+from acegraph.nodes.reflector.prompt import Judged
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.runtime.sync_async import Wait

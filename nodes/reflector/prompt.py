@@ -1,17 +1,24 @@
 """The prompt of the reflector: a constant text, and the function that fills it in."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import zip_longest
 from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.models.fence import Fence, instructions_of, one_line
+from acegraph.nodes.text.understand import fields_to_test
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.task import Task
-from acegraph.state.values import SENTENCE, Case, written_risk
+from acegraph.state.values import (
+    SENTENCE,
+    Bullet,
+    Case,
+    CaseTable,
+    Transaction,
+    Verdict,
+    written_risk,
+)
 
 REFLECTOR: Final = """\
 You write heuristics for such decisions. From one judged decision draw one rule that would help next time.
@@ -28,19 +35,18 @@ _LONGEST_CASE: Final = 1_000
 
 
 @dataclass(frozen=True)
-class ShownDecision:
-    """A judged decision as the reflector's prompt shows it."""
+class Judged:
+    """One judged decision with the evidence for learning from it."""
 
-    text: str
+    transaction: Transaction
     predicted: str
-    correct: str
+    correct: Verdict
     reasoning: str = ""
-    field_names: Sequence[str] = ()
-    """The fields that a condition may use."""
-    similar: Sequence[Case] = ()
-    """Labelled past cases of both outcomes that resemble the transaction."""
-    opinions: Sequence[float] = ()
-    """The risk that the playbook gives to each of these cases."""
+    table: CaseTable = field(default_factory=CaseTable)
+    """The labelled cases known so far."""
+    bullets: Sequence[Bullet] = ()
+    """The active bullets of the playbook."""
+    decision_id: str = ""
 
 
 def prompt_version(instructions: str = REFLECTOR) -> str:
@@ -49,27 +55,30 @@ def prompt_version(instructions: str = REFLECTOR) -> str:
 
 
 def reflector_messages(
-    decision: ShownDecision,
+    judged: Judged,
+    similar: Iterable[tuple[Case, float]],
     fence: Fence,
     instructions: str = REFLECTOR,
-    task: Task = CARD_PAYMENTS,
 ) -> list[BaseMessage]:
-    """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
-    outcome = "right" if decision.predicted == decision.correct else "wrong"
-    fields = ", ".join(one_line(name) for name in decision.field_names) or "(none)"
-    risks = [f", playbook's risk {written_risk(risk)}" for risk in decision.opinions]
+    """The reflector's prompt: the decision, the right answer, the fields that a condition may use,
+    and past cases that resemble it, each with the risk that the playbook gives it.
+    """
+    task = judged.table.task or CARD_PAYMENTS
+    outcome = "right" if judged.predicted == judged.correct else "wrong"
+    names = map(one_line, sorted(fields_to_test(judged.transaction)))
     past = "\n".join(
-        f"Correct answer {task.shown(case.label)}{risk}:\n{fence(_described(case))}"
-        for case, risk in zip_longest(decision.similar, risks, fillvalue="")
-        if isinstance(case, Case)
+        f"Correct answer {task.shown(case.label)}, playbook's risk {written_risk(risk)}:\n"
+        f"{fence(_described(case))}"
+        for case, risk in similar
     )
     return [
         SystemMessage(instructions_of(task, instructions, REFLECTOR)),
         HumanMessage(
-            f"Fields a condition may use:\n{fence(fields)}\n\nCase:\n{fence(decision.text)}\n\n"
-            f"Decision: {task.shown(decision.predicted)}, which was {outcome}. "
-            f"Correct answer: {task.shown(decision.correct)}\n"
-            f"The agent's reasoning:\n{fence(decision.reasoning or '(none given)')}\n\n"
+            f"Fields a condition may use:\n{fence(', '.join(names) or '(none)')}\n\n"
+            f"Case:\n{fence(judged.transaction.text)}\n\n"
+            f"Decision: {task.shown(judged.predicted)}, which was {outcome}. "
+            f"Correct answer: {task.shown(judged.correct)}\n"
+            f"The agent's reasoning:\n{fence(judged.reasoning or '(none given)')}\n\n"
             f"Past cases that resemble it:\n{past or '(none)'}"
         ),
     ]

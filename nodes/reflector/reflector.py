@@ -5,7 +5,6 @@ from labelled cases (induction.py). The reflector proposes; the curator decides 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +17,7 @@ from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.reflector.induction import Induced, fields_of, induce
 from acegraph.nodes.reflector.prompt import (
     REFLECTOR,
-    ShownDecision,
+    Judged,
     prompt_version,
     reflector_messages,
 )
@@ -32,7 +31,6 @@ from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values import (
-    Bullet,
     Case,
     CaseTable,
     Condition,
@@ -46,21 +44,6 @@ from acegraph.state.values import (
 
 if TYPE_CHECKING:
     from acegraph.nodes.models.language_model import LanguageModel
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One judged decision with the evidence for learning from it."""
-
-    transaction: Transaction
-    predicted: str
-    correct: Verdict
-    reasoning: str = ""
-    table: CaseTable = field(default_factory=CaseTable)
-    """The labelled cases known so far."""
-    bullets: Sequence[Bullet] = ()
-    """The active bullets of the playbook."""
-    decision_id: str = ""
 
 
 class Reflector:
@@ -131,19 +114,11 @@ class Reflector:
         fields = fields_to_test(judged.transaction)
         near = similar_cases(fields, judged.transaction.text, judged.table)
         scale = RiskScale.of(judged.table, judged.bullets)
-        risks = scale.risks(log_odds_over(CaseTable(near), judged.bullets))
-        shown = ShownDecision(
-            judged.transaction.text,
-            judged.predicted,
-            judged.correct,
-            judged.reasoning,
-            sorted(fields),
-            near,
-            risks.tolist(),
-        )
+        risks = scale.risks(log_odds_over(CaseTable(near), judged.bullets)).tolist()
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
         task = judged.table.task or CARD_PAYMENTS
-        messages = reflector_messages(shown, fence, self._prompt, task)
+        similar = zip(near, risks, strict=True)
+        messages = reflector_messages(judged, similar, fence, self._prompt)
         form = await model.fill(in_answers(ReflectionForm, task.answers), messages, wait)
         if not form.new_bullet.strip():
             return None

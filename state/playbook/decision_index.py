@@ -51,7 +51,7 @@ class DecisionColumns:
     @property
     def blocked(self) -> Bools:
         """Without a label because they were declined: no chargeback can come."""
-        return (self.label == UNLABELLED) & self.declined & ~self.let_through
+        return np.asarray((self.label == UNLABELLED) & self.declined & ~self.let_through)
 
     def followed_by(self, rows: Collection[Any], amount_of: AmountOf) -> "DecisionColumns":
         """The columns with those of later decisions below them."""

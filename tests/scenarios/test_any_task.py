@@ -19,9 +19,9 @@ from acegraph.nodes.agent.prompt import Known, Opinion, agent_messages
 from acegraph.nodes.judge.prompt import judge_messages
 from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
+from acegraph.nodes.reflector.prompt import Judged, reflector_messages
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task
+from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task, Transaction
 from acegraph.state.maintenance.people.users import add_user
 from acegraph.state.run.model_forms import DecisionForm, ReflectionForm, VerdictForm
 from acegraph.state.values.transaction import Scalar, render_fields
@@ -140,13 +140,13 @@ def test_a_model_is_told_of_no_other_domain(
     task, bullets = playbook.task(), playbook.get_bullets_for_node(NODE)
     ruleset, text = Ruleset.of(playbook), render_fields(case)
     opinion = Opinion("DECLINE", ruleset.weigh(case).risk or 0.0, 0.5, 1)
-    shown = ShownDecision(
-        text, "APPROVE", "DECLINE", "why", list(case), list(playbook.cases(NODE))[:2]
-    )
+    table = playbook.cases(NODE)
+    judged = Judged(Transaction(text, case), "APPROVE", "DECLINE", "why", table)
+    similar = [(past, 0.5) for past in list(table)[:2]]
     messages = [
         *agent_messages(text, bullets, Fence("d"), Known(case, opinion), task=task),
         *judge_messages(text, "APPROVE", Fence("d"), task=task),
-        *reflector_messages(shown, Fence("d"), task=task),
+        *reflector_messages(judged, similar, Fence("d")),
     ]
     forms = [
         in_answers(DecisionForm, task.answers),

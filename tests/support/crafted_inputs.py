@@ -54,7 +54,7 @@ from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.models.concept_embeddings import embed
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
+from acegraph.nodes.reflector.prompt import Judged, reflector_messages
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import (
@@ -401,7 +401,11 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "prompts": _now(
         lambda t: (
             agent_messages(t, [Bullet("b1", t, "", condition=_compared(t))], Fence("d")),
-            reflector_messages(ShownDecision(t, "APPROVE", "DECLINE", t, pieces(t)), Fence("d")),
+            reflector_messages(
+                Judged(Transaction(t, dict.fromkeys(pieces(t), 1)), "APPROVE", "DECLINE", t),
+                [],
+                Fence("d"),
+            ),
         )
     ),
     "SimpleJudge.judge": _now(lambda t: asyncio.run(SimpleJudge().judge(t, t, t))),
