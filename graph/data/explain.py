@@ -44,7 +44,7 @@ class Readings:
 def explain(transaction: Transaction, task: Task = CARD_PAYMENTS) -> Readings:
     """The fields of one transaction as a task reads them; of a text, the words they stand in."""
     understood = understand_given(transaction, task)
-    doubts = [f"{doubt.field} ({doubt.why})" for doubt in understood.doubts]
+    doubts = [f"{name} ({why})" for name, why in understood.doubts.items()]
     if transaction.fields:
         given = transaction.fields
         return Readings(

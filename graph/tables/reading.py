@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from acegraph.graph.tables.files import is_text
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.text.understand import Doubt
 from acegraph.state import InvalidDataset
 from acegraph.state.task.field import WEEKDAYS, Field, Misfit
 from acegraph.state.task.form import PLAIN, Form, has_clock
@@ -51,7 +50,7 @@ Reasons = dict[str, int]
 
 def _number(reasons: Reasons, why: str | Misfit) -> int:
     """The number of a reason, such as that a value does not fit."""
-    text = Doubt.of(why).why if isinstance(why, Misfit) else why
+    text = why.doubt if isinstance(why, Misfit) else why
     return reasons.setdefault(text, len(reasons))
 
 

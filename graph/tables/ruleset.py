@@ -8,7 +8,7 @@ from acegraph.nodes.agent.challenger import ruleset_at
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
-from acegraph.nodes.text.understand import Doubt, Understood, understand_given
+from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, InvalidTransaction
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
@@ -69,17 +69,15 @@ class TableRules:
         """The decision on one row."""
         return self.ruleset.decide(*self.read(row))
 
-    def read(self, row: Mapping[str, object]) -> tuple[Fields, dict[str, str]]:
+    def read(self, row: Mapping[str, object]) -> tuple[Fields, Mapping[str, str]]:
         """The fields of a row, as rules test them, and why which of them are in doubt."""
         if all(plain_value(name, value) is None for name, value in row.items()):
-            fields, doubts = {}, tuple(map(Doubt.of, self.task.fit({}).misfits))
-        else:
-            try:
-                understood = self.understand(Transaction.of(row))
-            except InvalidTransaction as error:
-                return {}, {WHOLE: f"refused: {error}"}
-            fields, doubts = understood.fields, understood.doubts
-        return fields, {doubt.field: doubt.why for doubt in doubts}
+            return {}, self.task.fit({}).doubts
+        try:
+            understood = self.understand(Transaction.of(row))
+        except InvalidTransaction as error:
+            return {}, {WHOLE: f"refused: {error}"}
+        return understood.fields, understood.doubts
 
     def to_sql(self, dialect: str, *, table: str = "payments", ids: str | None = None) -> str:
         """The decision as a query for a table with the columns that the playbook knows.

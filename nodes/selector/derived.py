@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
-from acegraph.nodes.text.understand import Doubt, Understood
+from acegraph.nodes.text.understand import Understood
 from acegraph.state.task.field import NEARLY, Field, Misfit
 from acegraph.state.values import KINDS, CaseTable, Transaction, is_derived, render_fields
 
@@ -53,8 +53,9 @@ def with_derived(
         understood = replace(understood, transaction=given, fields=fields)
     wanted = tested.union(filter(is_derived, table.usual_names))
     unsure = _unsure_sources(understood, table, columns)
-    doubts = [Doubt(n, NOT_DERIVED) for n in sorted(wanted) if not unsure.isdisjoint(sources_of(n))]
-    return replace(understood, doubts=(*understood.doubts, *doubts), sighting_columns=columns)
+    lacking = [name for name in sorted(wanted) if not unsure.isdisjoint(sources_of(name))]
+    doubts = {**understood.doubts, **dict.fromkeys(lacking, NOT_DERIVED)}
+    return replace(understood, doubts=doubts, sighting_columns=columns)
 
 
 def derived_columns(table: CaseTable, tested: frozenset[str]) -> tuple[Field, ...]:
@@ -70,10 +71,10 @@ def derived_columns(table: CaseTable, tested: frozenset[str]) -> tuple[Field, ..
 def as_given(understood: Understood, derived: Iterable[Field]) -> Understood:
     """The transaction with the derived fields that it came with, which are believed."""
     fitted = {one.name: one.fit(understood.fields.get(one.name)) for one in derived}
-    misfits = tuple(Doubt.of(one) for one in fitted.values() if isinstance(one, Misfit))
+    misfits = {n: one.doubt for n, one in fitted.items() if isinstance(one, Misfit)}
     values = {n: None if isinstance(v, Misfit) else v for n, v in fitted.items()}
     return replace(
-        understood, fields=understood.fields | values, doubts=(*understood.doubts, *misfits)
+        understood, fields=understood.fields | values, doubts={**understood.doubts, **misfits}
     )
 
 
@@ -87,7 +88,7 @@ def _without_derived(understood: Understood) -> Understood:
         understood,
         transaction=given,
         fields={name: value for name, value in understood.fields.items() if not is_derived(name)},
-        doubts=tuple(doubt for doubt in understood.doubts if not is_derived(doubt.field)),
+        doubts={name: why for name, why in understood.doubts.items() if not is_derived(name)},
     )
 
 
@@ -97,8 +98,7 @@ def _unsure_sources(
     """Of what derived fields are computed from, what is in doubt, cannot be read, or is missing
     though the labelled payments do not lack it. A payment without a date happens now.
     """
-    in_doubt = {doubt.field for doubt in understood.doubts}
-    unsure = {what for what, name in columns.items() if name in in_doubt}
+    unsure = {what for what, name in columns.items() if name in understood.doubts}
     sources = {*KINDS, "amount", "latitude", "longitude"}
     for what in unread(understood.fields, columns) | (sources - columns.keys()):
         name = columns.get(what, "")

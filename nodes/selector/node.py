@@ -133,7 +133,7 @@ async def chosen(
     doubts = read.understood.doubts
     return {
         "case": read.case,
-        "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in doubts],
+        "doubts": [{"field": name, "why": why} for name, why in doubts.items()],
         "settings": settings,
         "bullets": [
             {

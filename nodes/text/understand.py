@@ -12,7 +12,6 @@ from typing import Final
 from acegraph.state import InvalidTransaction
 from acegraph.state.errors import some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.field import Misfit
 from acegraph.state.task.growth import grown
 from acegraph.state.task.task import Fitted, Task, fold
 from acegraph.state.values import (
@@ -30,26 +29,14 @@ _UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """A field that was not understood, and why; never its value."""
-
-    field: str
-    why: str
-
-    @classmethod
-    def of(cls, misfit: Misfit) -> "Doubt":
-        """The doubt that a value which does not fit leaves."""
-        return cls(misfit.field, str(misfit).removeprefix(f"{misfit.field} "))
-
-
-@dataclass(frozen=True)
 class Understood:
     """A transaction in the words of a task, with what is in doubt."""
 
     transaction: Transaction
     fields: Fields
     """What is kept: the fields that rules test and, where the task grows, also all others."""
-    doubts: tuple[Doubt, ...] = ()
+    doubts: Mapping[str, str] = field(default_factory=dict)
+    """The fields that were not understood, and why; never their values."""
     task: Task = CARD_PAYMENTS
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields from which later payments see it, by what they hold; else empty."""
@@ -98,7 +85,7 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     if came.keys() != fields.keys() or not all(map(is_, came.values(), fields.values())):
         text = render_fields(fields) or transaction.text
         transaction = replace(transaction, text=text, fields=fields)
-    return Understood(transaction, fields, tuple(map(Doubt.of, fitted.misfits)))
+    return Understood(transaction, fields, fitted.doubts)
 
 
 def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transaction:
@@ -125,11 +112,11 @@ def _of_text(transaction: Transaction, task: Task) -> Understood:
     fields = {name: value for name, value in fitted.fields.items() if name in read}
     fields |= fitted.unknown if task.unknown == "grow" else {}
     fields[SENTENCE] = transaction.text
-    doubts = {doubt.field: doubt for doubt in map(Doubt.of, fitted.misfits)}
+    doubts = fitted.doubts
     amount = task.of_role("amount")
     if amount and amount_is_unclear(transaction.text):
-        doubts[amount.name] = Doubt(amount.name, _UNCLEAR)
-    return Understood(transaction, fields, tuple(doubts.values()))
+        doubts[amount.name] = _UNCLEAR
+    return Understood(transaction, fields, doubts)
 
 
 def _refused(fitted: Fitted, task: Task) -> InvalidTransaction:

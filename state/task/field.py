@@ -49,10 +49,13 @@ class Misfit:
     why: Why
     wanted: str
 
+    @property
+    def doubt(self) -> str:
+        """Why the field is in doubt, without its name."""
+        return f"{'is missing' if self.why == 'missing' else 'does not fit'}; {self.wanted} wanted"
+
     def __str__(self) -> str:
-        if self.why == "missing":
-            return f"{self.field} is missing; {self.wanted} wanted"
-        return f"{self.field} does not fit; {self.wanted} wanted"
+        return f"{self.field} {self.doubt}"
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,11 @@ class Fitted:
     unknown: Fields = field(default_factory=dict)
     """What no field of the task has, under readable names."""
 
+    @property
+    def doubts(self) -> dict[str, str]:
+        """Why fields are in doubt."""
+        return {misfit.field: misfit.doubt for misfit in self.misfits}
+
 
 @dataclass(frozen=True)
 class Task:
@@ -163,10 +168,7 @@ class Task:
 
     def of_role(self, role: str) -> Field | None:
         """The field of a role that at most one field has."""
-        for one in self.fields:
-            if one.role == role:
-                return one
-        return None
+        return next((one for one in self.fields if one.role == role), None)
 
     @cached_property
     def sighting_columns(self) -> dict[str, str]:

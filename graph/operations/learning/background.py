@@ -109,8 +109,8 @@ def settings_of(playbook: BulletPlaybook, decision_id: str) -> RunSettings:
 def _leaves_open(playbook: BulletPlaybook, settings: RunSettings, transaction: Transaction) -> bool:
     """Whether prior and rules cannot decide a case."""
     understood = understand(transaction, playbook, settings["node"], "", keeps_derived=False)
-    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
-    return bool(Ruleset.of(playbook, settings).decide(understood.fields, doubts).undecided)
+    ruleset = Ruleset.of(playbook, settings)
+    return bool(ruleset.decide(understood.fields, understood.doubts).undecided)
 
 
 def _is_lesson(playbook: BulletPlaybook, decision_id: str) -> bool:
