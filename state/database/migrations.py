@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import now, to_text
@@ -30,8 +29,6 @@ _NEWEST: Final = 1_000
 """So many of the newest decisions of a node are looked at."""
 _SAME: Final = ("base_rate", "explore", "judge_bar", "review_from", "review_to")
 _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
-_DEFINITIONS: Final[dict[str, list[str]]] = {}
-"""How the tables are created, by dialect: a playbook in memory is made for every copy of one."""
 logger = logging.getLogger(__name__)
 
 
@@ -91,14 +88,7 @@ def migrate(connection: sa.Connection, url: str) -> None:
 
 def _create_tables(connection: sa.Connection) -> None:
     """Create all tables where none is there."""
-    dialect = connection.dialect
-    if dialect.name not in _DEFINITIONS:
-        made: list[ExecutableDDLElement] = []
-        for table in tables.metadata.sorted_tables:
-            made += [CreateTable(table), *map(CreateIndex, table.indexes)]
-        _DEFINITIONS[dialect.name] = [str(one.compile(dialect=dialect)) for one in made]
-    for definition in _DEFINITIONS[dialect.name]:
-        connection.exec_driver_sql(definition)
+    tables.metadata.create_all(connection, checkfirst=False)
     connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
     connection.execute(tables.meta.insert().values(key="schema", value=str(tables.SCHEMA_VERSION)))
 
