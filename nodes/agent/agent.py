@@ -47,9 +47,9 @@ class SimpleFraudAgent:
         model = self.language_model(name)
         if model is None:
             return ""
-        from acegraph.nodes.agent.reading import reader_of
+        from acegraph.nodes.agent.prompt import AGENT, prompt_version
 
-        return reader_of(model, self._prompt)
+        return f"{model.name} {prompt_version(self._prompt or AGENT)}"
 
     def language_model(self, name: str | None = None) -> "LanguageModel | None":
         """The model that decides; None for the embedded analyst."""

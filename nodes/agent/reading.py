@@ -20,11 +20,6 @@ _LIKELY: Final = 0.5
 """Above this risk a payment is rather fraud than not."""
 
 
-def reader_of(model: LanguageModel, prompt: str | None) -> str:
-    """Who reads bullets in prose: the model and the version of its prompt."""
-    return f"{model.name} {prompt_version(prompt or AGENT)}"
-
-
 async def decide_by_reading(
     model: LanguageModel, asked: Question, wait: Wait, prompt: str | None
 ) -> Decision:

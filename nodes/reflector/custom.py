@@ -33,7 +33,7 @@ def as_reflector(reflector: ReflectorLike, prompt: str | None = None) -> Reflect
 
 def induces_rules(reflector: Reflecting, name: str | None = None) -> bool:
     """Whether it reflects without a language model; `name` is a model other than the default."""
-    return isinstance(reflector, Reflector) and reflector.is_embedded(name)
+    return isinstance(reflector, Reflector) and reflector.language_model(name) is None
 
 
 class _CustomReflector:

@@ -65,12 +65,8 @@ class Reflector:
         self._memory: dict[str, CaseTable] = {}
         self._proposed: dict[str, list[Condition]] = {}
 
-    def is_embedded(self, name: str | None = None) -> bool:
-        """Whether it induces conditions; `name` is a model other than the default one."""
-        return self.language_model(name) is None
-
     def language_model(self, name: str | None = None) -> "LanguageModel | None":
-        """The model that reflects; None for the embedded reflector."""
+        """The model that reflects, or `name` instead of it; None for the embedded reflector."""
         return resolve_model("reflector", self._model, name)
 
     async def reflect(

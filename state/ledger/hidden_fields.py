@@ -43,7 +43,7 @@ _WAS_A_MEMO = re.compile(
 """The names of fields that schema 4 took for memos: digests of its hidden cases depend on them."""
 _SHORT: Final = 3
 """A value of so few letters and digits is looked for as a word only, not within others."""
-_LONG_NUMBER: Final = 7
+LONG_NUMBER: Final = 7
 """A number of so many digits names somebody; a shorter one may be an amount."""
 
 
@@ -95,7 +95,7 @@ class HiddenFields:
                 kept[name] = self.text(value)
             else:
                 is_repeated = written(value) in self.values.values()
-                is_long = value is not None and len(written(value)) >= _LONG_NUMBER
+                is_long = value is not None and len(written(value)) >= LONG_NUMBER
                 kept[name] = REDACTED if is_repeated and is_long else value
         return kept
 

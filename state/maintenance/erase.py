@@ -18,7 +18,7 @@ from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, now, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
-from acegraph.state.ledger.hidden_fields import REDACTED, stand_in
+from acegraph.state.ledger.hidden_fields import LONG_NUMBER, REDACTED, stand_in
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.ledger.sightings import remove_sightings
@@ -29,8 +29,6 @@ from acegraph.state.values import Data, clean_text, folded, is_named, written
 GONE: Final = "[erased]"
 _SHORTEST: Final = 4
 """A shorter text is not looked for elsewhere: it is too common."""
-_LONG_NUMBER: Final = 7
-"""A number of so many digits names somebody; a shorter one may be an amount."""
 _TEXTS: Final = {
     tables.bullets: ("content", "condition", "evidence", "origin", "problem_types"),
     tables.history: ("content", "condition", "reason"),
@@ -148,7 +146,7 @@ def _texts_in(fields: str) -> set[str]:
     return {
         written(value)
         for value in values
-        if isinstance(value, str) or len(written(value)) >= _LONG_NUMBER
+        if isinstance(value, str) or len(written(value)) >= LONG_NUMBER
     }
 
 
@@ -255,6 +253,6 @@ def _scrubbed(data: object, without: _Clean, *, keys: bool = False) -> object:
             without(k) if keys else k: v if k in _LINKS and not keys else _scrubbed(v, without)
             for k, v in data.items()
         }
-    if isinstance(data, int | float) and len(written(data)) >= _LONG_NUMBER:
+    if isinstance(data, int | float) and len(written(data)) >= LONG_NUMBER:
         return GONE if without(written(data)) != written(data) else data
     return data
