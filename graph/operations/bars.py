@@ -20,16 +20,11 @@ def bars(ruleset: Ruleset, fields: Mapping[str, Scalar], ruling: Ruling) -> Iter
     prior = {"scorecard": ruling.points - start - sum(rules.values())}
     steps = {"start": start} | prior | rules
     ends, limit = [0, *accumulate(steps.values())], ruleset.scale.limit(fields)
-    places = _places([*ends, limit])
+    least, reach = min(*ends, limit), max(*ends, limit) - min(*ends, limit)
+    places = {one: round((one - least) / max(reach, 1) * _WIDTH) for one in (*ends, limit)}
     for name, (begin, end) in zip([*steps, "sum"], [*pairwise(ends), (0, ends[-1])], strict=True):
         first, last = sorted((places[begin], places[end]))
         drawn = "".join(" █"[first <= place < last] for place in range(_WIDTH))
         marked = f"{drawn[: places[limit]]}|{drawn[places[limit] :]}".rstrip()
         yield f"{name:10}{(end - begin) / UNIT:+6.2f}  {marked}"
     yield f"{'limit':10}{limit / UNIT:+6.2f}  {' ' * places[limit]}|"
-
-
-def _places(points: list[int]) -> dict[int, int]:
-    """Where on a line each number of points is."""
-    least, reach = min(points), max(points) - min(points)
-    return {one: round((one - least) / max(reach, 1) * _WIDTH) for one in points}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -24,32 +24,14 @@ from acegraph.state.playbook.decision_index import (
 from acegraph.state.values import CostMatrix
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What decisions came to: what is known, and figures of all of them."""
-
-    caught: Share
-    """Of the known frauds, those that were declined."""
-    stopped: Share
-    """Of the known good payments, those that were declined."""
-    blocked: int
-    """How many have no label because they were declined; the figures are bands then."""
-    figures: dict[str, Estimate]
+def outcome(columns: DecisionColumns, costs: CostMatrix) -> dict[str, Estimate]:
     """The share of frauds caught, good payments declined for each of them, and what mistakes cost
-    per 1,000 payments, also if everything had been approved."""
-
-
-def outcome(columns: DecisionColumns, costs: CostMatrix) -> Outcome:
-    """What the decisions came to."""
+    per 1,000 payments, also if everything had been approved; bands where declines hide labels.
+    """
     labels, blocked = columns.label, columns.blocked
     kinds = (HONEST, FRAUD) if blocked.any() else (UNLABELLED,)
     worlds = [_figures(columns, np.where(blocked, kind, labels), costs) for kind in kinds]
-    return Outcome(
-        _declined(columns, labels == FRAUD),
-        _declined(columns, labels == HONEST),
-        int(np.count_nonzero(blocked)),
-        {name: band([figures[name] for figures in worlds]) for name in worlds[0]},
-    )
+    return {name: band([figures[name] for figures in worlds]) for name in worlds[0]}
 
 
 def _declined(columns: DecisionColumns, kind: Bools) -> Share:
@@ -82,7 +64,10 @@ def show(desk: Desk, visit: Visit) -> Response:
     costs = CostMatrix(**(desk.playbook.policy(desk.node).costs or {}))
     found = {
         "columns": columns,
-        "total": outcome(columns, costs),
+        "figures": outcome(columns, costs),
+        "caught": _declined(columns, columns.label == FRAUD),
+        "stopped": _declined(columns, columns.label == HONEST),
+        "blocked": int(np.count_nonzero(columns.blocked)),
         "costs": costs,
         "labels": label_coverage(columns),
         "bullets": [b for b in desk.playbook if b.status == "active"],
