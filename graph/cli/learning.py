@@ -91,7 +91,8 @@ def train(
         report, bullets = _learned(taken, context, limits, online=online)
     facts = {**report.to_json(), **taken.rows(report), "warnings": warnings}
     held_out = report.held_out and _HELD_OUT.format(**{"highest_risk": 1, **report.held_out})
-    told = facts | {"held_out": held_out}
+    words = report.refinement.rpartition(", by ")[0]  # --json has the number
+    told = facts | {"held_out": held_out, "refinement": words}
     tell(
         facts,
         *bullets,
@@ -110,6 +111,7 @@ def _learned(
 ) -> "tuple[TrainingReport, list[Shown]]":
     """What was learned, and the table of the bullets that act now, if any do."""
     from acegraph.graph.cli.tables import bullet_table
+    from acegraph.graph.metrics.records import Standing
     from acegraph.graph.training.pipeline import TrainingPipeline
 
     with lasting() as book, progress_bar() as progress:
@@ -122,7 +124,8 @@ def _learned(
         )
         had_sightings = bool(book.sighting_columns(context.node))
         report = taken.learned_by(pipeline, online=online)
-        bullets = book.get_bullets_for_node(context.node)
+        bullets, cases = book.get_bullets_for_node(context.node), book.cases(context.node)
+        standings = {b.id: Standing.of(b, cases) for b in bullets}
         task = taken.dataset.task
         if had_sightings and task and task.derived and report.repeated < report.cases:
             unseen = "its derived fields do not see the files that were learned from before"
@@ -130,7 +133,7 @@ def _learned(
         for why in (report.columns, report.change, _why_none_is_declined(book, context)):
             if why:
                 warn(why)
-    return report, [bullet_table(bullets, "Active bullets")] if bullets else []
+    return report, [bullet_table(bullets, "Active bullets", standings)] if bullets else []
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,6 @@ from acegraph.state import InvalidSettings
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.maintenance.versions import Difference
-    from acegraph.state.values import Bullet
 
 _MORE: Final = ("proof", "weight", "problem_types", "evidence", "origin", "related", "created_at")
 """What is told of one bullet besides its line of the table."""
@@ -43,6 +42,7 @@ def list_bullets(
         everything: Retired bullets too.
     """
     from acegraph.graph.cli.tables import bullet_table
+    from acegraph.graph.metrics.records import Standing
     from acegraph.graph.operations.transfer import bullet_to_json
 
     with lasting(must_exist=True) as book:
@@ -50,16 +50,17 @@ def list_bullets(
             _show(book, bullet_id)
             return
         bullets = [b for b in book if everything or b.status == "active"]
-        version, last_right = book.version, _last_right(book, bullets)
+        standings = {b.id: Standing.of(b, book.cases(b.node)) for b in bullets}
+        version = book.version
     hint = "yet; 'acegraph train FILE' learns some"
     if version:
         hint = "in use; 'acegraph playbook history' tells what became of them"
     tell(
         {
             "version": version,
-            "bullets": [{**bullet_to_json(b), "last_right": last_right[b.id]} for b in bullets],
+            "bullets": [bullet_to_json(b) | vars(standings[b.id]) for b in bullets],
         },
-        bullet_table(bullets, f"{shown()}, version {version}", last_right)
+        bullet_table(bullets, f"{shown()}, version {version}", standings)
         if bullets
         else f"no bullets in {shown()} {hint}",
     )
@@ -67,25 +68,19 @@ def list_bullets(
 
 def _show(book: "BulletPlaybook", bullet_id: str) -> None:
     from acegraph.graph.cli.tables import bullet_table, history_table
+    from acegraph.graph.metrics.records import Standing
     from acegraph.graph.operations.transfer import bullet_to_json
 
     bullet = book.get_bullet(bullet_id)
     history = book.history(bullet_id)
-    last_right = _last_right(book, [bullet])
-    facts = {**bullet_to_json(bullet), "last_right": last_right[bullet_id]}
+    standing = Standing.of(bullet, book.cases(bullet.node))
+    facts = bullet_to_json(bullet) | vars(standing)
     tell(
         {**facts, "history": history},
-        bullet_table([bullet], f"{bullet_id} in {shown()}", last_right),
+        bullet_table([bullet], f"{bullet_id} in {shown()}", {bullet_id: standing}),
         *facts_in_lines({name: facts[name] for name in _MORE}),
         history_table(history, "history"),
     )
-
-
-def _last_right(book: "BulletPlaybook", bullets: "list[Bullet]") -> dict[str, str]:
-    """By bullet when the newest labelled case was that it gets right."""
-    from acegraph.graph.metrics.records import last_right
-
-    return {b.id: last_right(b, book.cases(b.node)) for b in bullets}
 
 
 def set_status(

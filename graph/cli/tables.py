@@ -5,7 +5,7 @@ of transactions and bullets may hold brackets.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich import box
@@ -28,7 +28,7 @@ from acegraph.state.values import Bullet, clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Compared, Experiment
-    from acegraph.graph.metrics.records import Record
+    from acegraph.graph.metrics.records import Record, Standing
     from acegraph.state.task.task import Task
 
 _LEAST_TEXT: Final = 20
@@ -188,28 +188,23 @@ def group_tables(experiment: "Experiment") -> Group:
 
 
 def bullet_table(
-    bullets: Sequence[Bullet], title: str, last_right: Mapping[str, str] | None = None
+    bullets: Sequence[Bullet], title: str, standings: "Mapping[str, Standing] | None" = None
 ) -> Table:
-    """Bullets with their counters and their backtest, and when they were last right, if given."""
-    days = {name: [when[:10]] for name, when in (last_right or {}).items()}
+    """Bullets with their counters and their backtest, and what labelled cases say, if given."""
+    known = standings or {}
     return _grid(
         title,
-        [
-            *("id", "=heuristic", "source", "status", ">helpful", ">harmful", ">shown"),
-            *(">backtest", ">last right")[: 2 if days else 1],
-        ],
+        ["id", "=heuristic", "source", "status", ">helpful", ">harmful", ">shown", ">backtest"],
         (
             (
                 *(b.id, _heuristic(b), b.source, b.status),
-                *(b.helpful_count, b.harmful_count, b.times_selected, _backtest(b)),
-                *days.get(b.id, ()),
+                *(b.helpful_count, b.harmful_count, b.times_selected),
+                Text("\n").join([_cell(_backtest(b)), *_standing(known.get(b.id))]),
             )
             for b in bullets
         ),
         "helpful and harmful: outcomes where it fired, also while it was held back and not shown; "
-        "backtest: right of fired, before it acted"
-        + "; last right: the day of the newest payment that it gets right"
-        * bool(days),
+        "backtest: right of fired, before it acted; last: the newest payment that it gets right",
     )
 
 
@@ -218,6 +213,14 @@ def _heuristic(bullet: Bullet) -> Text:
     rule = bullet.condition.render() if bullet.condition else ""
     text = _cell(bullet.content)
     return text if rule in ("", bullet.content) else Text("\n= ").join((text, _cell(rule)))
+
+
+def _standing(standing: "Standing | None") -> Iterator[Text]:
+    """When it was last right, and how much more of what is rare it finds than there usually is."""
+    if standing and standing.last_right:
+        yield Text(f"last {standing.last_right[:10]}")
+    if standing and standing.lift is not None:
+        yield Text(f"{standing.lift:g} x usual share")
 
 
 def _backtest(bullet: Bullet) -> str:

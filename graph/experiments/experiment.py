@@ -135,11 +135,6 @@ class Experiment:
         truths = [truth for run in self.first for truth in run.truths if truth]
         return truths.count(DECLINE) / len(truths) if truths else math.nan
 
-    @property
-    def labels_missing(self) -> int:
-        """Test cases without a label because they were declined."""
-        return sum(run.truths.count("") for run in self.first)
-
     def add_seed(
         self,
         modes: dict[str, Run],
@@ -174,7 +169,7 @@ class Experiment:
             "distinct_test_cases": row_numbers(vanilla)[1],
             "duplicates_left_out": self.duplicates,
             "duplicates_kept": self.copies,
-            "labels_missing": self.labels_missing,
+            "labels_missing": Run.together(vanilla).truths.count(""),
             "fraud_rate": round(self.fraud_rate, 4),
             "active_bullets": [report.bullets_active for report in self.training],
             "evidence": [report.evidence for report in self.training],
@@ -196,9 +191,9 @@ class Experiment:
         """How the groups of each protected field fared with a mode or a baseline; nothing is told
         where labels are missing.
         """
-        if self.labels_missing:
-            return {}
         runs = (self.modes | self.baselines)[name]
+        if "" in runs[0].truths:
+            return {}
         return {field: rates_by_group(runs, given) for field, given in self.group_values.items()}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.metrics.intervals import row_numbers
+from acegraph.graph.metrics.run import Run
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
@@ -55,7 +56,7 @@ def footnotes(experiment: "Experiment") -> Iterator[str]:
     shares = {names[name]: experiment.compared(name).undecided_rate for name in names}
     if undecided := ", ".join(f"{name} {share(x)}" for name, x in shares.items() if x):
         yield f"Undecided, which counts as wrong in every figure: {undecided}."
-    if missing := experiment.labels_missing:
+    if missing := Run.together(first).truths.count(""):
         yield (
             f"{missing} cases have no label because they were declined: each figure reaches from "
             "the least to the most that their labels may make it."

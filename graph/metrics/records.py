@@ -13,6 +13,7 @@ from acegraph.graph.metrics.intervals import Share
 from acegraph.nodes.evidence.drift import moments
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.rules.scale import RARE
 from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition, Scalar, Verdict
 
 Rows = NDArray[np.bool_]
@@ -92,12 +93,26 @@ class Record:
         return asdict(self) | {name: round(figure, 6) for name, figure in figures.items()}
 
 
-def last_right(bullet: Bullet, table: CaseTable) -> str:
-    """When the newest case was that a bullet gets right (ISO 8601); empty if none is known."""
-    right = table.labelled(bullet.verdict)
-    held = bullet.condition.holds_over(table) if bullet.condition else ~right
-    rows = np.flatnonzero(held & right)
-    return max(moments([table[int(row)] for row in rows], table.task), default="")
+@dataclass(frozen=True)
+class Standing:
+    """What the labelled cases say of a bullet."""
+
+    last_right: str = ""
+    """When the newest case was that it gets right, in ISO 8601; empty if none is known."""
+    lift: float | None = None
+    """How many times as frequent its verdict is where it holds; None if it is not rare anyway."""
+
+    @classmethod
+    def of(cls, bullet: Bullet, table: CaseTable) -> "Standing":
+        """The standing among these cases."""
+        right, weights = table.labelled(bullet.verdict), table.weights
+        held = bullet.condition.holds_over(table) if bullet.condition else ~right
+        if not (held & right).any():
+            return cls()
+        rows = [table[int(row)] for row in np.flatnonzero(held & right)]
+        usual = float(np.average(right, weights=weights))
+        lift = round(float(np.average(right[held], weights=weights[held])) / usual, 1)
+        return cls(max(moments(rows, table.task)), lift if usual < RARE else None)
 
 
 class Cases:

@@ -1,7 +1,7 @@
 """`acegraph decide`, `feedback`, `learn`: decide, give the right answer, learn from it later."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -73,28 +73,22 @@ def decide(
         if not len(book) and not len(book.cases(context.node)):
             warn(f"no bullets and no labelled cases in {shown()}: only the scorecard decides")
         case = AceInput(transaction=parsed, ground_truth=truth, decision_id=decision_id)
-        graph, rules = (
-            create_ace_graph(playbook=book).compile(),
-            Ruleset.of(book, settle(book, context)),
-        )
+        graph = create_ace_graph(playbook=book).compile()
+        rules = Ruleset.of(book, settle(book, context))
         result = cast("AceOutput", graph.invoke(case, context=context))
     fields = understand_given(Transaction.of(parsed), task).fields
     ruling = rules.weigh(fields)
-    # A model, or what is derived from earlier payments, decides otherwise.
-    is_sum = ruling.risk == result["risk_score"]
-    drawn = bars(rules, fields, ruling) if is_sum else ()
-    tell(dict(result), *_decision_in_words(result, task, context, drawn))
+    is_by_rules = ruling.risk == result["risk_score"]  # and no model, nor by earlier payments
+    drawn = bars(rules, fields, ruling) if is_by_rules else ()
+    tell(dict(result), *_decision_in_words(result, task, context), *drawn)
     if result["decision"] == UNDECIDED:
         raise typer.Exit(_UNDECIDED)
 
 
-def _decision_in_words(
-    result: "AceOutput", task: "Task", context: AceContext, bars: Iterable[str]
-) -> Iterator[str]:
+def _decision_in_words(result: "AceOutput", task: "Task", context: AceContext) -> Iterator[str]:
     risk = result["risk_score"]
     yield task.shown(result["decision"]) + ("" if risk is None else f"  risk {written_risk(risk)}")
     yield from (f"  - {reason}" for reason in result["reasons"])
-    yield from (f"  {bar}" for bar in bars)
     if result["undecided"]:
         yield f"  undecided: {result['undecided']}"
     yield from (f"  warning: {warning}" for warning in result["warnings"])

@@ -10,7 +10,7 @@ from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
-from acegraph.graph.metrics.records import Record, last_right
+from acegraph.graph.metrics.records import Record, Standing
 from acegraph.graph.operations.review import switch
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
@@ -40,8 +40,7 @@ class Row:
     """None for prose."""
     record: Share
     """Of the outcomes that counted for it, those that were right."""
-    last_right: str
-    """When the newest labelled case was that it gets right; empty if none is known."""
+    standing: Standing
 
     @property
     def blocked(self) -> int | None:
@@ -93,7 +92,7 @@ def _row(desk: Desk, bullet: Bullet) -> Row:
         bullet,
         desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
-        last_right(bullet, desk.cases().table),
+        Standing.of(bullet, desk.cases().table),
     )
 
 

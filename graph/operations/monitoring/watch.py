@@ -71,7 +71,8 @@ def watch(
     since = now - timedelta(days=days)
     activity = activity_since(playbook, node, since, now)
     columns = DecisionIndex(playbook.database).columns()
-    hidden = np.flatnonzero(columns.blocked & (columns.seconds >= since.timestamp()))
+    rows = np.flatnonzero(columns.blocked & (columns.seconds >= since.timestamp()))
+    blocked = {columns.ids[row] for row in rows}
     active = playbook.get_bullets_for_node(node)
     moved = _stabilities(activity, active)
     entries = waiting(playbook)
@@ -82,7 +83,11 @@ def watch(
         activity.labels_before,
         len(entries),
         {name: one.index for name, one in moved.items()},
-        _unknown(playbook, active, activity, {columns.ids[row] for row in hidden}),
+        {
+            bullet.id: _ends(bullet, activity, hidden)
+            for bullet in active
+            if (hidden := len(blocked & cases_of_bullet(playbook.database, bullet.number)))
+        },
         [
             *(
                 Alert("drift", name, f"{name} has moved from the training data: index {one.index}")
@@ -121,17 +126,11 @@ def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stabilit
     return moved
 
 
-def _unknown(
-    playbook: BulletPlaybook, active: list[Bullet], activity: Activity, hidden: set[str]
-) -> dict[str, tuple[float, float]]:
-    found = {}
-    for bullet in active:
-        if missing := len(hidden & cases_of_bullet(playbook.database, bullet.number)):
-            _, since = activity.records.get(bullet.id, (Record(), Record()))
-            shares = (of_share(since.helpful + n, sum(since) + missing) for n in (0, missing))
-            ends = band(list(shares))
-            found[bullet.id] = ends.low, ends.high
-    return found
+def _ends(bullet: Bullet, activity: Activity, hidden: int) -> tuple[float, float]:
+    _, since = activity.records.get(bullet.id, (Record(), Record()))
+    known = sum(since)
+    ends = band([of_share(since.helpful + n, known + hidden) for n in (0, hidden)])
+    return ends.low, ends.high
 
 
 def _bad(bullet: Bullet, records: dict[str, tuple[Record, Record]]) -> Alert | None:

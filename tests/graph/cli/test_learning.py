@@ -1,6 +1,7 @@
 """`acegraph train` ends with what a person wants to know, and says the same as JSON."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,19 @@ def test_train_says_that_the_frauds_it_catches_are_old_ones() -> None:
     bullets = json.loads(run("playbook", "list", "--playbook", "a.db", "--json").stdout)["bullets"]
     assert last in [bullet["last_right"][:10] for bullet in bullets]
     shown = run("playbook", "list", "--playbook", "a.db").stdout
-    assert ("last right" in shown, last in shown) == (True, True)
+    assert f"last {last}" in " ".join(shown.split())
+
+
+def test_where_fraud_is_rare_train_says_how_much_more_of_it_a_rule_finds() -> None:
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 200, 1200)
+    lines = [f"{size},{int(size >= 190 and rng.random() < 0.9)}" for size in sizes]
+    Path("rare.csv").write_text("\n".join(["size,fraud", *lines]))
+    train = ("train", "rare.csv", "--label", "fraud", "--as", "size=number", "--playbook")
+    told, said = run(*train, "a.db").stdout, json.loads(run(*train, "b.db", "--json").stdout)
+    assert re.search(r"1\d(\.\d)? x usual share", told)
+    assert ("standard errors" in told, "standard errors" in said["refinement"]) == (False, True)
+    assert "held-out cases are explained better" in told
 
 
 @pytest.mark.slow

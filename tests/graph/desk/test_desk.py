@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import PAGES, desk_routes
 from acegraph.graph.desk.desk import Desk
-from acegraph.graph.metrics.records import last_right
+from acegraph.graph.metrics.records import Standing
 from acegraph.graph.operations.policies import propose
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
@@ -353,7 +353,7 @@ def test_evidence_and_origin_are_told_in_words_and_the_record_stays_behind(offic
     open_text = re.sub("<details>.*?</details>|<[^>]*>", "", page, flags=re.DOTALL)
     for raw in ("p_chance", "p chance", "precision", "recall", "false positive", "label_source"):
         assert raw not in open_text
-    for words in ("50 of 51", "98.0%", "1 time in 100,000", "7.07 standard errors", "1.2%"):
+    for words in ("50 of 51", "98.0%", "1 time in 100,000", "beyond doubt", "1.2%"):
         assert words in open_text
     assert NO_LANGUAGE_MODEL in open_text
     assert '"p_chance"' in page
@@ -372,7 +372,7 @@ def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
     table, page = (re.sub("<[^>]*>", "", viewer.get(f"/playbook{end}")) for end in ("", "/b1"))
     assert "in which the rule had a part and whose outcome is known" in table
     assert f"{rule.helpful_count} of {known}" in table
-    newest = last_right(rule, office.desk.cases().table)[:10]
+    newest = Standing.of(rule, office.desk.cases().table).last_right[:10]
     assert f"last {newest}" in table
     assert f"last on {newest}" in page
     assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page

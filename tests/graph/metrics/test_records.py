@@ -1,7 +1,7 @@
 """What a rule does on labelled cases, and what the playbook would not do without it."""
 
 from acegraph.graph.metrics.intervals import Share
-from acegraph.graph.metrics.records import Cases, Counts, last_right
+from acegraph.graph.metrics.records import Cases, Counts, Standing
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import BulletPlaybook, Case, Field, Task
 from acegraph.state.values.cases import CaseTable
@@ -36,6 +36,20 @@ def test_a_rule_was_last_right_on_a_payment_and_not_when_its_label_came() -> Non
         playbook.get_bullet(playbook.add_bullet(text, NODE))
         for text in ("DECLINE when x >= 0", "DECLINE when x >= 3", "look twice")
     )
-    assert last_right(bullet, table) == "2027-01-03"
+    assert Standing.of(bullet, table).last_right == "2027-01-03"
     table.task = task
-    assert [last_right(one, table) for one in (bullet, never, prose)] == ["2026-01-13", "", ""]
+    found = [Standing.of(one, table).last_right for one in (bullet, never, prose)]
+    assert found == ["2026-01-13", "", ""]
+
+
+def test_where_fraud_is_rare_a_rule_is_measured_by_the_usual_share() -> None:
+    playbook = BulletPlaybook()
+    bullet = playbook.get_bullet(playbook.add_bullet("DECLINE when x >= 95", NODE))
+    rows = [
+        Case(f"c{i}", {"x": i}, "DECLINE" if i >= 98 else "APPROVE", weight=1.0 if i >= 98 else 4.0)
+        for i in range(100)
+    ]
+    # Two of 394 payments are frauds, and two of 14 where it fires.
+    assert Standing.of(bullet, CaseTable(rows)).lift == round(2 / 14 / (2 / 394), 1) == 28.1
+    assert Standing.of(bullet, CaseTable(rows[90:])).lift is not None
+    assert Standing.of(bullet, CaseTable(rows[96:])).lift is None

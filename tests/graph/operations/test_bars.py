@@ -44,7 +44,7 @@ def test_decide_draws_what_decided(tmp_path: Path) -> None:
     with_rules(url).close()
     decide = ("decide", '{"amount": 40, "hour": 3}', "--playbook", url)
     said = CliRunner().invoke(app, [*decide, "--truth", "APPROVE"]).output
-    assert "  b1         +2.10  " in said
-    assert "  limit      +0.00  " in said
+    assert "\nb1         +2.10  " in said
+    assert "\nlimit      +0.00  " in said
     assert "+2.10  " not in CliRunner().invoke(app, [*decide, "--mode", "vanilla"]).output
     assert "█" not in CliRunner().invoke(app, ["decide", "hello", "--playbook", url]).output
