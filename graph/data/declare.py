@@ -16,7 +16,7 @@ from acegraph.state import BulletPlaybook, InvalidDataset
 from acegraph.state.errors import some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
-from acegraph.state.task.guess import corrected, guess, guess_task
+from acegraph.state.task.guess import guess, guess_task
 from acegraph.state.task.task import Task
 from acegraph.state.values import KINDS, Fields, Scalar, folded, is_derived, is_named, written
 
@@ -51,7 +51,7 @@ def declare(
     if known:
         task, said = _widened(before, columns, new), _differences(before, columns, new)
     else:
-        guesses = [] if given else corrected(guess(columns), columns, _entities(items))
+        guesses = [] if given else guess(columns, _entities(items))
         task = given or guess_task(node, guesses)
         said = "; ".join(f"{one.field.name}: {one.why}" for one in guesses if one.why)
     task = task.hiding([*before.hidden, *(given.hidden if given else ())])
@@ -96,7 +96,8 @@ def _widened(
     fields = [_with_words(one, given.get(one.name, ())) for one in task.fields]
     known = {one.role for one in task.fields if one.role in _OF_ONE_FIELD}
     for one in (found.field for found in guess(new)):
-        role = "" if one.role in known else one.role
+        is_clock = (one.kind, one.role) == ("number", "time")
+        role = "ignored" if is_clock else "" if one.role in known else one.role
         fields.append(replace(one, role=role, since=task.version + 1))
     return replace(task, fields=tuple(fields))
 

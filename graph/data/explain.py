@@ -11,6 +11,7 @@ from acegraph.nodes.text.reader import find
 from acegraph.nodes.text.understand import understand_given
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
+from acegraph.state.task.guess import told
 from acegraph.state.task.task import Task
 from acegraph.state.values import APPROVE, DECLINE, Case, CaseTable, Column, Transaction, Verdict
 
@@ -77,6 +78,8 @@ class FileReport(Readings):
     """The column that says when a case happened, where one is known."""
     looked_at: int
     """How many of the labelled rows, the newest, tell what the columns hold."""
+    guessed: list[str]
+    """What a person may correct, with the words for it."""
     warnings: list[str]
     """What to look at: suspected leaks, and readings that nothing in the file settles."""
 
@@ -99,7 +102,8 @@ def explain_dataset(
             said = f"; {found.why}" if found.why not in ("", why) else ""
             ignored.append(f"{name} ({why}{said})")
         elif name not in leaks:
-            read.append(Reading(name, kind_in_words(found.field, table), found.why or "plain"))
+            origin = "guessed" if found.correct else found.why or "plain"
+            read.append(Reading(name, kind_in_words(found.field, table), origin))
     for derived in dataset.task.derived if dataset.task else ():
         one = Field(derived.name, "flag" if derived.what == "is_new" else "number")
         origin = f"derived from {' and '.join(derived.of[:2])}"
@@ -120,7 +124,8 @@ def explain_dataset(
         },
         time=dataset.time,
         looked_at=min(len(dataset.items), _LOOKED_AT),
-        warnings=[*warnings, *dataset.notes],
+        guessed=told(dataset.guesses),
+        warnings=[*warnings, *dataset.read.notes],
     )
 
 
@@ -141,7 +146,7 @@ def _why_ignored(field: Field, table: CaseTable, testable: set[str]) -> str:
     column = table.column(field.name)
     if column is None:
         return "no value in any row"
-    if field.kind == "time":
+    if "time" in (field.kind, field.role):
         parts = [name for name in field.part_names if name in testable]
         return "" if parts or field.role == "time" else _ONCE
     known = int(column.known().sum())

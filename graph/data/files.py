@@ -17,7 +17,7 @@ from acegraph.nodes.evidence.sightings.derivation import derive_all
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.schema import GivenTransaction
 from acegraph.state.task.form import Form
-from acegraph.state.task.guess import Guess, corrected, guess, guess_task
+from acegraph.state.task.guess import Guess, guess, guess_task, told
 from acegraph.state.task.task import Task
 from acegraph.state.values import DECLINE, Scalar, Transaction, Verdict, is_derived, is_number
 
@@ -174,7 +174,7 @@ def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
         labels=labels,
         guesses=guesses,
         task=task,
-        notes=read.notes,
+        notes=[*read.notes, *told(one for one in guesses if one.field.role in ("time", "ignored"))],
         file=file,
         read=read,
         layout=layout,
@@ -195,7 +195,7 @@ def guesses_of(
         replace(one, field=replace(one.field, unit=forms[one.field.name].unit))
         if one.field.kind == "number" and one.field.name in forms
         else one
-        for one in corrected(guess(columns), columns, layout.declared)
+        for one in guess(columns, layout.declared)
     ]
 
 

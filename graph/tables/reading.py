@@ -18,7 +18,7 @@ from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import InvalidDataset
 from acegraph.state.task.field import WEEKDAYS, Field, Misfit
 from acegraph.state.task.form import PLAIN, Form, has_clock
-from acegraph.state.task.task import Task
+from acegraph.state.task.task import Derived, Task
 from acegraph.state.values import Column, Condition, Scalar
 
 Codes = NDArray[np.int32]
@@ -62,9 +62,9 @@ class FieldReader:
         self.field, self._form, self._is_cells = field, form, is_cells
         self._reasons = reasons
 
-    def read(self, array: pa.Array) -> Parts:
-        """The field over the rows of a batch."""
-        is_time = self.field.kind == "time" and not self.field.epoch
+    def read(self, array: pa.Array, *, keeps_times: bool = False) -> Parts:
+        """The field over the rows of a batch; of times that are kept, each is a word."""
+        is_time = self.field.kind == "time" and not (self.field.epoch or keeps_times)
         if not (is_time or self.field.kind == "number"):
             return self._read_encoded(array)
         plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
@@ -233,6 +233,9 @@ class TableReader:
         self._task, self._reasons = rules.task, {"": 0}
         forms = rules.task.forms
         wanted = rules.ruleset.that_matter.union(*(one.fields for one in conditions))
+        self._differences = [one for one in self._task.differences if one.name in wanted]
+        self._kept = {name for one in self._differences for name in one.of}
+        wanted |= self._kept
         self._readers = {
             column: FieldReader(one, forms.get(one.name, PLAIN), self._reasons, is_cells=is_cells)
             for column, one in fields_of_columns(self._task, schema.names, rules.derived).items()
@@ -247,7 +250,9 @@ class TableReader:
         self._absent = [
             one
             for one in (*self._task.fields, *derived)
-            if one.usual and one.name in wanted and one.name not in found
+            if (one.usual or one.name in self._kept)
+            and one.name in wanted
+            and one.name not in found
         ]
         self.columns = list(self._readers)
         """The columns that a decision may depend on."""
@@ -256,10 +261,13 @@ class TableReader:
         """The rows of a batch."""
         rows = Rows(batch.num_rows, self._reasons)
         for column, reader in self._readers.items():
-            rows.fields.update(reader.read(batch.column(column)))
+            is_kept = reader.field.name in self._kept
+            rows.fields.update(reader.read(batch.column(column), keeps_times=is_kept))
         for one in self._absent:
             for name in (one.name, *one.part_names):
                 rows.fields[name] = _all_missing(one, len(rows), self._reasons)
+        for derived in self._differences:
+            rows.fields[derived.name] = _between(derived, rows)
         self._doubt_the_amount(rows)
         return rows
 
@@ -275,6 +283,17 @@ class TableReader:
         why = f"does not fit; {currency.wanted} wanted"
         whys[wrong & (whys == 0)] = _number(self._reasons, why)
         rows.fields[amount.name] = FieldRows(known.column, whys)
+
+
+def _between(derived: Derived, rows: Rows) -> FieldRows:
+    """The time between two times; it is in doubt where one of them is."""
+    texts, whys = list[list[Scalar]](), np.zeros(len(rows), np.int32)
+    for time in map(rows.fields.__getitem__, derived.of):
+        words = [*time.column.values, None]
+        texts.append([words[code] for code in time.column.codes])
+        whys = whys if time.whys is None else np.where(time.whys > 0, time.whys, whys)
+    numbers = np.array([*map(derived.between, zip(*texts, strict=True))], dtype=np.float64)
+    return FieldRows(_of_numbers(numbers), whys if whys.any() else None)
 
 
 def _all_missing(one: Field, size: int, reasons: Reasons) -> FieldRows:

@@ -89,6 +89,9 @@ class TableRules:
             raise InvalidSettings(
                 "the playbook knows no column yet: label cases or add rules first"
             )
+        between = {one.name for one in self.task.differences} & self.ruleset.that_matter
+        if between:
+            raise InvalidSettings(f"SQL does not compute {min(between)}; score a file instead")
         query = to_sql(self.ruleset, fields, dialect, table=table, ids=ids)
         read = [f"--   {' '.join(one.name.split())}: {_IN_WORDS[one.kind]}" for one in fields]
         version = self.ruleset.version

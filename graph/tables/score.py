@@ -173,6 +173,7 @@ def lacking(
         conditions = {b.id: b.condition for b in rules.ruleset.rules if b.condition}
     found = fields_of_columns(rules.task, names).values()
     fields = {name for one in found for name in (one.name, *one.part_names)} | {*names}
+    fields |= {one.name for one in rules.task.differences if fields.issuperset(one.of)}
     testing: dict[str, list[str]] = {}
     for who, condition in conditions.items():
         for name in condition.fields:

@@ -64,7 +64,7 @@ def _of_cases(task: Task, table: CaseTable) -> list[Field]:
 
 def _of_rules(task: Task, tests: Iterable[Comparison]) -> Iterator[Field]:
     """The fields that rules test and the task has not; the comparison tells the kind."""
-    known = {name for one in task.fields for name in (one.name, *one.part_names)}
+    known = {name for one in task.fields for name in (one.name, *one.part_names)} | task.names
     for test in tests:
         name = test.field
         if name in known or task.field_of(name) or is_derived(name) or is_observed(name):

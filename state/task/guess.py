@@ -6,25 +6,30 @@ more. Kinds of values from JSON are taken as they are; a file has texts, so `is_
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
-from typing import Final, cast, get_args
+from typing import Final, cast
 
-from acegraph.state.errors import InvalidSettings
+from acegraph.state.errors import InvalidSettings, some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import NEARLY, Epoch, Field, Kind, Part, Role
-from acegraph.state.task.task import Derived, Task, Window, fold
+from acegraph.state.task.task import Task, fold
+from acegraph.state.task.times import before, derived_of, rises, tells_when
 from acegraph.state.values import KINDS, SENTENCE, Scalar
 
+_Columns = Mapping[str, Sequence[Scalar]]
+_Said = Mapping[str, str] | None
 _FAR: Final = 1_000.0
 _MOST_WORDS: Final = 60
 _FEW_WORDS: Final = 20
 _NEW_WORD: Final = 0.01
 _ENOUGH: Final = 100
 """So many values tell whether words are all known, and whether numbers rise with the rows."""
+_A_CLOCK: Final = 0.95
+"""Numbers that rise so closely with the rows are a clock: what is later has no earlier value."""
+_AS_SAID: Final = "as you said"
 _SOME: Final = 20
 """So many texts of a file are ids if all are different."""
 _LONG: Final = 40
@@ -36,7 +41,6 @@ _EPOCHS: Final[tuple[tuple[Epoch, float, float, str], ...]] = (
     ("s", 946_684_800.0, 2_051_222_400.0, "seconds"),
     ("ms", 946_684_800e3, 2_051_222_400e3, "milliseconds"),
 )
-_WINDOWS: Final[tuple[Window, ...]] = get_args(Window)[1:]
 _NO: Final = frozenset("no n false f off nein nee non não nej 0".split())
 _YES: Final = frozenset("yes y true t on ja j oui o sí si sim 1".split())
 _NAMES: Final[Mapping[Role, frozenset[str]]] = {
@@ -64,51 +68,39 @@ class Guess:
 
     field: Field
     why: str = ""
+    correct: str = ""
+    """How to say what it is, where that is not sure: `else --as step=number`."""
 
 
-def guess(columns: Mapping[str, Sequence[Scalar]], *, is_file: bool = True) -> list[Guess]:
+def guess(columns: _Columns, declared: _Said = None, *, is_file: bool = True) -> list[Guess]:
     """What the columns are; all have one value a row, in the order of the rows.
+
+    `declared` is what a person says instead: by column a kind, a role, or an entity.
 
     >>> [g.field.kind for g in guess({"a": [1, 2.5, 7], "b": ["x", "y", "x"], "c": [True, None]})]
     ['number', 'category', 'flag']
     """
-    found = (_guess_one(name, values, is_file) for name, values in columns.items())
-    return _one_time(_one_of_a_role([one for one in found if one is not None]), columns)
+    guesses = []
+    for name, values in columns.items():
+        one = _guess_one(name, values, is_file)
+        if one and declared and name in declared:
+            one = Guess(_as(one.field, declared[name], values), _AS_SAID)
+        guesses += [one] if one else []
+    guesses = _one_time(_one_of_a_role(guesses), columns)
+    return _clocks(guesses, columns) if is_file else guesses
 
 
-def corrected(
-    guesses: Sequence[Guess], columns: Mapping[str, Sequence[Scalar]], declared: Mapping[str, str]
-) -> list[Guess]:
-    """The guesses with what a person says instead: by column a kind, a role, or an entity."""
-    fields = [
-        replace(one, field=_as(one.field, declared[one.field.name], columns), why="as you said")
-        if one.field.name in declared
-        else one
-        for one in guesses
-    ]
-    times = [one.field.name for one in fields if one.field.role == "time"]
-    if (said := {name for name in times if name in declared}) and len(times) > 1:
-        fields = [
-            replace(one, field=replace(one.field, role=""), why="")
-            if one.field.role == "time" and one.field.name not in said
-            else one
-            for one in fields
-        ]
-    return fields
-
-
-def _as(found: Field, word: str, columns: Mapping[str, Sequence[Scalar]]) -> Field:
+def _as(found: Field, word: str, values: Sequence[Scalar]) -> Field:
     """A field as a person names its kind, its role, or whom it names."""
     plain = Field(found.name, found.kind, usual=found.usual)
     if word in KINDS:
         return replace(plain, kind="category", role="entity", entity=word)
     if word == "time":
-        return _as_time(found, columns[found.name])
+        kind: Kind = "number" if any(isinstance(v, int | float) for v in values) else "time"
+        return replace(found if found.kind == "time" else replace(plain, kind=kind), role="time")
     if word in ("number", "amount", "latitude", "longitude"):
-        numbers = [float(v) for v in columns[found.name] if isinstance(v, int | float)]
-        most = _FAR * max(map(abs, numbers), default=1.0)
-        least = 0.0 if min(numbers, default=0.0) >= 0 else -most
-        number = replace(plain, kind="number", least=least, most=most or None)
+        numbers = [float(v) for v in values if isinstance(v, int | float)]
+        number = replace(_number(found.name, numbers), usual=found.usual)
         return number if word == "number" else replace(number, role=cast(Role, word))
     if word in ("flag", "category", "text"):
         return replace(plain, kind=cast(Kind, word))
@@ -124,17 +116,6 @@ def _as(found: Field, word: str, columns: Mapping[str, Sequence[Scalar]]) -> Fie
     )
 
 
-def _as_time(found: Field, values: Sequence[Scalar]) -> Field:
-    """The time of a case: a date, a number that counts from 1970, or one that only rises."""
-    if found.kind == "time":
-        return replace(found, role="time")
-    numbers = [float(v) for v in values if isinstance(v, int | float)]
-    if numbers and (counted := _of_epoch(found.name, min(numbers), max(numbers))):
-        return replace(counted.field, role="time", usual=found.usual)
-    kind: Kind = "number" if numbers else "time"
-    return Field(found.name, kind, role="time", usual=found.usual)
-
-
 def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
     """The task of these fields; card payments that use the names of the shipped task have its
     prior and its reader, too.
@@ -146,9 +127,8 @@ def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
         for own in CARD_PAYMENTS.fields
         if (found := kinds.get(fold(own.name))) and own.kind == found.kind and own.name != "text"
     ]
-    derived = derived_of(fields)
     if len(shared) < 2:
-        return Task(name, fields, derived)
+        return Task(name, fields, derived_of(fields))
     names = {fold(own.name): own.name for own in shared}
     renamed = tuple(replace(one, name=names.get(fold(one.name), one.name)) for one in fields)
     prior = tuple(
@@ -158,45 +138,11 @@ def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
         CARD_PAYMENTS,
         name=name,
         fields=renamed,
-        derived=derived,
+        derived=derived_of(renamed),
         prior=prior,
         unknown="ignore",
         version=1,
     )
-
-
-def derived_of(fields: Sequence[Field]) -> tuple[Derived, ...]:
-    """What can be derived from these fields; nothing without an entity and a time.
-
-    >>> fields = (Field("cc", "category", role="entity", entity="card"),)
-    >>> [one.name for one in derived_of((*fields, Field("at", "time", role="time")))]
-    ['card.payments_last_hour', 'card.payments_last_day', 'card.payments_last_week', \
-'card.hours_since_last']
-    """
-    roles = {str(one.role): one.name for one in fields if one.role}
-    entities = {one.entity: one.name for one in fields if one.entity in KINDS}
-    if "time" not in roles:
-        return ()
-    return tuple(one for kind in entities for one in _of_entity(kind, entities, roles))
-
-
-def _of_entity(kind: str, entities: dict[str, str], roles: dict[str, str]) -> Iterator[Derived]:
-    sources = (entities[kind], roles["time"])
-    for window in _WINDOWS:
-        yield Derived(f"{kind}.payments_last_{window}", "count", sources, window)
-        if amount := roles.get("amount"):
-            yield Derived(f"{kind}.amount_last_{window}", "sum", (*sources, amount), window)
-    yield Derived(f"{kind}.hours_since_last", "hours_since", sources)
-    if kind == "merchant":
-        return
-    if amount := roles.get("amount"):
-        yield Derived(f"{kind}.amount_to_usual", "to_usual", (*sources, amount))
-    if merchant := entities.get("merchant"):
-        yield Derived(f"{kind}.merchant_is_new", "is_new", (*sources, merchant))
-    if {"latitude", "longitude"} <= roles.keys():
-        place = (roles["latitude"], roles["longitude"])
-        yield Derived(f"{kind}.km_since_last", "km_since", (*sources, *place))
-        yield Derived(f"{kind}.kmh_since_last", "km_since", (*sources, *place), "hour")
 
 
 def _guess_one(name: str, values: Sequence[Scalar], is_file: bool) -> Guess | None:
@@ -213,36 +159,53 @@ def _guess_one(name: str, values: Sequence[Scalar], is_file: bool) -> Guess | No
     else:
         numbers = [float(v) for v in known if isinstance(v, int | float)]
         found = _of_numbers(name, numbers, is_file)
-    return replace(found, field=replace(found.field, usual=usual))
+    found = replace(found, field=replace(found.field, usual=usual))
+    return _to_correct(found, known) if is_file else found
+
+
+def _to_correct(found: Guess, known: Sequence[Scalar]) -> Guess:
+    """The guess with what a person may know better, where a field is neither plain nor told yet."""
+    one, name, distinct = found.field, found.field.name, set(known)
+    if one.role == "protected":
+        return Guess(one, "protected: a person approves its rules", f"else --as {name}={one.kind}")
+    are_whole = all(isinstance(value, int | float) and value % 1 == 0 for value in distinct)
+    if one.kind == "number" and not one.role and are_whole and 2 < len(distinct) <= _MOST_WORDS:
+        why = "whole numbers of few kinds, tried as codes, too"
+        return Guess(one, why, f"if they are no quantities, --as {name}=category")
+    is_repeated = _MOST_WORDS < len(distinct) <= len(known) / 2
+    if one.kind == "category" and one.role in ("", "id") and is_repeated:
+        correct = f"if it names somebody, --as {name}=customer (card, device, merchant)"
+        return Guess(one, found.why or "many words, each in some rows", correct)
+    return found
+
+
+def _number(name: str, numbers: Sequence[float]) -> Field:
+    most = _FAR * max(map(abs, numbers), default=1.0)
+    return Field(name, "number", least=0.0 if min(numbers, default=0.0) >= 0 else -most, most=most)
 
 
 def _of_numbers(name: str, numbers: Sequence[float], is_file: bool) -> Guess:
-    distinct = set(numbers)
-    lowest, highest = min(distinct), max(distinct)
-    limit = _FAR * max(abs(lowest), abs(highest), 1.0)
-    plain = Field(name, "number", least=0.0 if lowest >= 0 else -limit, most=limit)
+    distinct, plain = set(numbers), _number(name, numbers)
     if not is_file:
         return Guess(replace(plain, role=_role_of(name, ("id", "amount"))))
     if distinct <= {0.0, 1.0} and len(numbers) >= 2:
-        return Guess(Field(name, "flag"), "0 and 1 are no and yes")
-    if len(numbers) >= _ENOUGH and len(distinct) > 2 and all(a <= b for a, b in pairwise(numbers)):
-        if found := _of_epoch(name, lowest, highest):
-            return found
-        return Guess(replace(plain, role="ignored"), "a clock: it rises with the rows")
-    if all(number.is_integer() for number in distinct):
+        return Guess(Field(name, "flag"), "0 and 1 are no and yes", f"else --as {name}=number")
+    are_whole = all(number.is_integer() for number in distinct)
+    found = _of_epoch(name, min(distinct), max(distinct))
+    if found and (are_whole or len(numbers) >= _ENOUGH):
+        return found
+    if are_whole:
         return _of_whole_numbers(plain, numbers, len(distinct))
     return Guess(replace(plain, role=_role_of(name, _ROLES_OF_NUMBERS)))
 
 
 def _of_whole_numbers(plain: Field, numbers: Sequence[float], distinct: int) -> Guess:
-    if found := _of_epoch(plain.name, min(numbers), max(numbers)):
-        return found
     role = _role_of(plain.name, ("id", *_ROLES_OF_NUMBERS))
     if fold(plain.name) in _CODES:
         return Guess(Field(plain.name, "category"), "codes, no quantities")
     if sorted(numbers)[len(numbers) // 10] >= _LONG_NUMBERS:
         return Guess(Field(plain.name, "category", role="id"), "long numbers name somebody")
-    is_row = len(numbers) >= _ENOUGH and distinct == len(numbers)
+    is_row = len(numbers) >= _ENOUGH and distinct == len(numbers) and [*numbers] != sorted(numbers)
     if role == "id" or (is_row and not role and max(numbers) >= 10 * len(numbers)):
         return Guess(Field(plain.name, "category", role="id"), "names somebody, or a row")
     return Guess(replace(plain, role=role))
@@ -284,10 +247,8 @@ def _of_texts(name: str, texts: Sequence[str], is_file: bool) -> Guess:
         len(texts) >= _ENOUGH and len(counts) <= _FEW_WORDS and once < _NEW_WORD * len(texts)
     ) or role == "currency"
     unique = len({word.lower() for word in words}) == len(words)
-    field = Field(
-        name, "category", role=role, words=words if unique else (), closed=closed and unique
-    )
-    return Guess(field, "" if role != "protected" else "protected: rules over it wait for a person")
+    words = words if unique else ()
+    return Guess(Field(name, "category", role=role, words=words, closed=closed and unique))
 
 
 def _are_sentences(counts: Mapping[str, int]) -> bool:
@@ -321,15 +282,9 @@ def no_or_yes(word: str) -> bool | None:
 
 def _no_and_yes(counts: Mapping[str, int]) -> tuple[str, str] | tuple[()]:
     """The words for no and yes, if a column has no others."""
-    if not 1 < len(counts) < 5:
-        return ()
-    no = [word for word in counts if word.lower() in _NO]
-    yes = [word for word in counts if word.lower() in _YES]
-    if not no or not yes or len(no) + len(yes) != len(counts):
-        return ()
-    if len({word.lower() for word in no}) > 1 or len({word.lower() for word in yes}) > 1:
-        return ()
-    return no[0], yes[0]
+    words = {word.lower(): word for word in reversed(list(counts))}
+    no, yes = ([words[one] for one in words if one in known] for known in (_NO, _YES))
+    return (no[0], yes[0]) if len(words) == 2 and no and yes else ()
 
 
 @lru_cache(maxsize=4096)
@@ -354,37 +309,55 @@ def _last_words(name: str) -> set[str]:
 
 
 def _one_of_a_role(guesses: list[Guess]) -> list[Guess]:
-    """At most one field of each role that only one may have; the first one keeps it."""
-    seen: set[str] = set()
+    """At most one field of a role that only one may have: what a person named, else the first."""
+    seen = {one.field.role for one in guesses if one.why == _AS_SAID}
     kept = []
     for one in guesses:
         role = one.field.role
-        if role in ("amount", "currency") and role in seen:
+        if role in ("amount", "currency") and role in seen and one.why != _AS_SAID:
             one = replace(one, field=replace(one.field, role="", closed=False))
         seen.add(role)
         kept.append(one)
     return kept
 
 
-def _one_time(guesses: list[Guess], columns: Mapping[str, Sequence[Scalar]]) -> list[Guess]:
-    """The field that says when a case happened: of several times the one that rises with the rows
-    most often, else the first one.
-    """
-    times = [one.field.name for one in guesses if one.field.kind == "time"]
-    if not times:
+def _one_time(guesses: list[Guess], columns: _Columns) -> list[Guess]:
+    """The guesses with the date that says when a case happened, unless a person named a time."""
+    dates = {g.field.name: g for g in guesses if g.field.kind == "time" and not g.field.role}
+    if not dates or any(one.field.role == "time" for one in guesses):
         return guesses
-    chosen = max(times, key=lambda name: round(_order(columns[name]), 2))
-    told = f"the time of a case; {', '.join(n for n in times if n != chosen)} is another time"
-    return [
-        replace(one, field=replace(one.field, role="time"), why=told if len(times) > 1 else one.why)
-        if one.field.name == chosen
-        else one
-        for one in guesses
-    ]
+    found = {n: tells_when([str(v) for v in columns[n] if v is not None]) for n in dates}
+    chosen = dates.pop(max(found, key=lambda name: found[name]))
+    time, why, correct = replace(chosen.field, role="time"), chosen.why, chosen.correct
+    if dates:
+        how = "rises with the rows" if found[time.name][0] else "is the latest, and none rises"
+        new = some(before(time, one.field).name for one in dates.values())
+        why = f"the time, since it {how}; derived: {new}"
+        correct = f"else --as {next(iter(dates))}=time"
+    return [Guess(time, why, correct) if one is chosen else one for one in guesses]
 
 
-def _order(values: Sequence[Scalar]) -> float:
-    """How often a value is not below the one before it."""
-    known = [str(value) for value in values if value is not None]
-    rising = sum(a <= b for a, b in pairwise(known))
-    return rising / max(len(known) - 1, 1)
+def _clocks(guesses: list[Guess], columns: _Columns) -> list[Guess]:
+    """The guesses with numbers that rise with the rows as clocks: no rule asks for one. Where no
+    other time is there, it is the time.
+    """
+    has_time, found = any(one.field.role == "time" for one in guesses), list[Guess]()
+    for one in guesses:
+        numbers = [v for v in columns[one.field.name] if isinstance(v, int | float)]
+        may_be = one.field.kind == "number" and not one.field.role and one.why != _AS_SAID
+        if may_be and len(numbers) >= _ENOUGH and rises(numbers) >= _A_CLOCK:
+            taken = "left out" if has_time else "taken as the time"
+            clock = replace(one.field, role="ignored" if has_time else "time")
+            why = f"a clock that rises with the rows, {taken}"
+            one, has_time = Guess(clock, why, f"--as {clock.name}=number compares it"), True
+        found.append(one)
+    return found
+
+
+def told(guesses: Iterable[Guess]) -> list[str]:
+    """What may be said otherwise of some guesses: a line for each reason."""
+    by_reason: dict[str, list[Guess]] = {}
+    for one in guesses:
+        by_reason.setdefault(one.why, []).extend([one] if one.correct else [])
+    lines = ((some(one.field.name for one in same), why, same) for why, same in by_reason.items())
+    return [f"{names}: {why}; {same[0].correct}" for names, why, same in lines if same]

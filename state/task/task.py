@@ -7,6 +7,7 @@ A person writes it in task.json, or `guess.py` proposes it from data.
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import ClassVar, Final, Literal
 
@@ -51,6 +52,15 @@ class Derived:
     what: What
     of: tuple[str, ...] = ()
     window: Window = ""
+    """The time that it looks back; of `minus`, the unit of the time between two times."""
+
+    def between(self, times: Iterable[object]) -> float | None:
+        """The time from the second to the first of two fitted times; None if one is missing."""
+        texts = [one for one in times if isinstance(one, str)]
+        if len(texts) < 2:
+            return None
+        first, second = (datetime.fromisoformat(one).replace(tzinfo=UTC) for one in texts)
+        return round((first - second) / timedelta(**{f"{self.window or 'day'}s": 1}), 2)
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,10 @@ class Task:
             named = [one.name for one in self.fields if one.role == role]
             if len(named) > 1:
                 yield f"two fields of role {role}: {', '.join(named)}"
+        times = {one.name for one in self.fields if one.kind == "time"}
+        for derived in self.differences:
+            if len(derived.of) != 2 or not times.issuperset(derived.of):
+                yield f"{derived.name} is the time between two fields of kind time, named in `of`"
         if self.reader not in READERS:
             yield f"no reader {self.reader!r}; there is {READERS[1]}, and none at all"
         if len(set(self.answers)) != 2 or not all(self.answers):
@@ -134,6 +148,11 @@ class Task:
         tested = [one for one in self.fields if one.is_tested]
         parts = [name for one in tested for name in one.part_names]
         return frozenset([*(one.name for one in tested), *parts, *(d.name for d in self.derived)])
+
+    @cached_property
+    def differences(self) -> tuple[Derived, ...]:
+        """The derived fields that a case has of itself: from one of its times to another."""
+        return tuple(one for one in self.derived if one.what == "minus")
 
     @cached_property
     def hidden(self) -> tuple[str, ...]:
@@ -172,8 +191,8 @@ class Task:
 
     @cached_property
     def sighting_columns(self) -> dict[str, str]:
-        """The fields that derived fields come from, by what they hold; empty if none is derived."""
-        if not self.derived:
+        """The fields that derived fields come from, by what they hold; or nothing."""
+        if len(self.derived) == len(self.differences):
             return {}
         roles = ("time", "amount", "latitude", "longitude")
         found = {one.role: one.name for one in self.fields if one.role in roles}
@@ -241,6 +260,11 @@ class Task:
                 fields |= (parts := one.parts_of(fitted))
                 lacking = (n for n in one.part_names if one.usual and n not in parts)
                 misfits |= {n: Misfit(n, "missing", "a time of day") for n in lacking}
+        for derived in self.differences:
+            if not fields.keys().isdisjoint(derived.of):
+                fields[derived.name] = derived.between([fields.get(name) for name in derived.of])
+            for wrong in (misfits[name] for name in derived.of if name in misfits):
+                misfits[derived.name] = replace(wrong, field=derived.name)
         self._doubt_the_amount(misfits)
         return Fitted(fields, tuple(misfits.values()), unknown)
 

@@ -105,6 +105,7 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
         facts,
         *facts_in_lines({name: facts[name] for name in shown}),
         table,
+        *(f"guessed: {line}" for line in readings.guessed),
         *(f"ignored: {column}" for column in ignored),
         *(f"warning: {warning}" for warning in readings.warnings),
     )

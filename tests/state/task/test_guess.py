@@ -2,7 +2,7 @@
 
 import random
 
-from acegraph.state.task.guess import guess, guess_task
+from acegraph.state.task.guess import guess, guess_task, told
 
 RANDOM = random.Random(7)
 ROWS = 400
@@ -36,7 +36,15 @@ def test_zero_and_one_or_the_words_of_a_file_are_no_and_yes():
 
 
 def test_a_number_that_rises_with_the_rows_is_a_clock_or_a_time():
-    assert field([n // 3 for n in range(ROWS)]).role == "ignored"
+    noisy = [n // 20 * 20 + RANDOM.choice([0, 0, 15, -15]) for n in range(ROWS - 1)]
+    for values in ([n // 3 for n in range(ROWS)], [*noisy, 5]):
+        assert field(values).role == "time"
+        dated = {"at": [f"2026-01-01 {n // 60:02}:{n % 60:02}" for n in range(ROWS)]}
+        assert found(**dated, x=values)["x"].field.role == "ignored"
+        assert guess({"x": values}, {"x": "number"})[0].field.role == ""
+    sorted_by_label = sorted((RANDOM.random() + (n > 300) for n in range(ROWS)), key=int)
+    for values in (sorted_by_label, [RANDOM.randrange(9) for _ in range(ROWS)]):
+        assert field(values).role == ""
     seconds = field([1_767_225_600 + 60 * (n // 2) for n in range(ROWS)])
     assert (seconds.kind, seconds.epoch, seconds.role) == ("time", "s", "time")
 
@@ -51,7 +59,37 @@ def test_of_two_times_the_one_that_rises_with_the_rows_is_the_time_and_it_is_sai
     days = [f"2026-{1 + n // 28:02}-{1 + n % 28:02} 08:00:00" for n in range(200)]
     booked = found(opened=RANDOM.sample(days, len(days)), paid=days)
     assert (booked["paid"].field.role, booked["opened"].field.role) == ("time", "")
-    assert "opened is another time" in booked["paid"].why
+    assert "rises with the rows; derived: opened.hours_before" in booked["paid"].why
+    assert booked["paid"].correct == "else --as opened=time"
+    named = guess({"opened": days, "paid": days}, {"paid": "time"})
+    assert [one.field.role for one in named] == ["", "time"]
+
+
+def test_where_no_date_rises_the_latest_is_the_time():
+    born = [f"19{RANDOM.randint(50, 99)}-05-{RANDOM.randint(10, 28)}" for _ in range(50)]
+    happened = [f"2026-05-{RANDOM.randint(10, 28)}" for _ in range(50)]
+    times = found(born=born, happened=happened)
+    assert [one.field.role for one in times.values()] == ["", "time"]
+    assert "is the latest" in times["happened"].why
+
+
+def test_what_is_not_plain_is_told_in_one_line_a_reason():
+    columns = {
+        "pin": [0, 1] * 200,
+        "new": [1, 0] * 200,
+        "state": [RANDOM.randrange(1, 50) for _ in range(ROWS)],
+        "gender": [RANDOM.choice("FM") for _ in range(ROWS)],
+        "who": [f"C{RANDOM.randrange(90)}" for _ in range(ROWS)],
+        "amount": [RANDOM.random() for _ in range(ROWS)],
+    }
+    assert told(guess(columns)) == [
+        "pin, new: 0 and 1 are no and yes; else --as pin=number",
+        "state: whole numbers of few kinds, tried as codes, too; "
+        "if they are no quantities, --as state=category",
+        "gender: protected: a person approves its rules; else --as gender=category",
+        "who: many words, each in some rows; "
+        "if it names somebody, --as who=customer (card, device, merchant)",
+    ]
 
 
 def test_limits_are_loose():
