@@ -3,16 +3,18 @@
 Inside a run nodes/judge/review.py asks.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from acegraph.graph.operations.feedback import feedback
-from acegraph.nodes.curator.curator import Curation
+from acegraph.nodes.curator.approval import give_approval
+from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.review_queue import HumanVerdict, give_verdict
 from acegraph.state.maintenance.people.second_person import acts_on_one_word
-from acegraph.state.run.review_answers import VerdictAnswer
+from acegraph.state.run.review_answers import ApprovalAnswer, VerdictAnswer, read_answer
 from acegraph.state.values import Status
 
 
@@ -23,6 +25,8 @@ class Answered:
     human_verdict: HumanVerdict
     learned: Curation | None
     """What was learned, if the agent had been wrong; a new bullet waits for approval."""
+    is_first: bool
+    """Whether it is the answer that counts."""
 
     def to_json(self) -> dict[str, object]:
         """What was said, by whom, which label stands, and what was learned."""
@@ -36,15 +40,26 @@ class Answered:
 
 
 def answer_outside_run(
-    playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer
+    playbook: BulletPlaybook, decision_id: str, given: Mapping[str, object]
 ) -> Answered:
-    """Answer a waiting transaction without its run; a mistake of the agent is learned from."""
+    """Answer a waiting transaction without its run, with `who`, `verdict` and `why`; a mistake of
+    the agent is learned from.
+    """
+    answer = read_answer(VerdictAnswer, given, stored=playbook.task().stored)
     human_verdict = give_verdict(playbook, decision_id, answer)
     label = human_verdict.recorded.label
     assert label is not None
     # The label is stored by now: feedback counts nothing twice, and learns if nobody has yet.
     learned = feedback(playbook, decision_id, label.value, source=label.source).curation
-    return Answered(human_verdict, learned)
+    return Answered(human_verdict, learned, human_verdict.is_by(answer))
+
+
+def approve_outside_run(
+    playbook: BulletPlaybook, bullet_id: str, given: Mapping[str, object], *, alone: bool = False
+) -> Status:
+    """Let a bullet act or retire it, with `who`, `approve` and `why`; gives its status."""
+    answer = read_answer(ApprovalAnswer, given)
+    return give_approval(playbook, bullet_id, answer, Curator(), alone=alone).status
 
 
 def switch(

@@ -16,23 +16,16 @@ from starlette.responses import JSONResponse, Response
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
-from acegraph.graph.operations.review import answer_outside_run, switch
+from acegraph.graph.operations.review import answer_outside_run, approve_outside_run, switch
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Call, Endpoint, in_json, refusal
 from acegraph.graph.server.service import Service
-from acegraph.nodes.curator.approval import give_approval
-from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceInput
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.ledger.lookups import ledger_counts
 from acegraph.state.maintenance.people.review_queue import waiting
-from acegraph.state.run.review_answers import (
-    ApprovalAnswer,
-    VerdictAnswer,
-    read_answer,
-    signature,
-)
+from acegraph.state.run.review_answers import signature
 from acegraph.state.task.card_payments import DEFAULT_NODE
 from acegraph.state.task.schema import json_schema
 
@@ -116,10 +109,8 @@ def answer(call: Call) -> object:
     fields, playbook = {**call.item, "who": call.user.name}, call.service.playbook
     if "approve" in call.item:
         check_role(call.user, "approver")
-        bullet = give_approval(playbook, call.name, read_answer(ApprovalAnswer, fields), Curator())
-        return {"id": call.name, "status": bullet.status}
-    verdict = read_answer(VerdictAnswer, fields, stored=playbook.task().stored)
-    return {"id": call.name, **answer_outside_run(playbook, call.name, verdict).to_json()}
+        return {"id": call.name, "status": approve_outside_run(playbook, call.name, fields)}
+    return {"id": call.name, **answer_outside_run(playbook, call.name, fields).to_json()}
 
 
 def live(call: Call) -> object:

@@ -37,14 +37,23 @@ def review(
         verdict: On a decision: APPROVE or DECLINE.
         approve: On a bullet: let it act, or retire it.
     """
+    from acegraph.graph.operations.review import answer_outside_run, approve_outside_run
+    from acegraph.state.maintenance.people.second_person import to_look_at
+
+    given: dict[str, object] = {"who": who.get(), "why": why}
     with lasting(must_exist=True) as book:
         match item, verdict, approve:
             case None, None, None:
                 _list(book)
             case str(), str(), None:
-                _judge(book, item, {"who": who.get(), "verdict": verdict, "why": why})
+                answered = answer_outside_run(book, item, {**given, "verdict": verdict})
+                tell(answered.to_json())
             case str(), None, bool():
-                _approve(book, item, {"who": who.get(), "approve": approve, "why": why})
+                before = book.get_bullet(item).status
+                waited = before == "candidate" or item in to_look_at(book.database)
+                given |= {"approve": approve}
+                status = approve_outside_run(book, item, given, alone=alone.get())
+                tell({"bullet": item, "status": status, "changed": waited})
             case _:
                 raise InvalidSettings(
                     "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
@@ -62,28 +71,6 @@ def _list(book: "BulletPlaybook") -> None:
         lines.append(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
     count = f"{len(entries)} waiting" if entries else "nothing waits for a person"
     tell({"waiting": [asdict(entry) for entry in entries]}, *lines, count)
-
-
-def _judge(book: "BulletPlaybook", decision_id: str, fields: dict[str, object]) -> None:
-    from acegraph.graph.operations.review import answer_outside_run
-    from acegraph.state.run.review_answers import VerdictAnswer, read_answer
-
-    answer = read_answer(VerdictAnswer, fields, stored=book.task().stored)
-    answered = answer_outside_run(book, decision_id, answer)
-    tell(answered.to_json())
-
-
-def _approve(book: "BulletPlaybook", bullet_id: str, fields: dict[str, object]) -> None:
-    from acegraph.nodes.curator.approval import give_approval
-    from acegraph.nodes.curator.curator import Curator
-    from acegraph.state.maintenance.people.second_person import to_look_at
-    from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
-
-    answer = read_answer(ApprovalAnswer, fields)
-    before = book.get_bullet(bullet_id).status
-    waited = before == "candidate" or bullet_id in to_look_at(book.database)
-    bullet = give_approval(book, bullet_id, answer, Curator(), alone=alone.get())
-    tell({"bullet": bullet_id, "status": bullet.status, "changed": waited})
 
 
 def policy(

@@ -11,13 +11,11 @@ from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
 from acegraph.graph.metrics.records import Record, Standing
-from acegraph.graph.operations.review import switch
+from acegraph.graph.operations.review import approve_outside_run, switch
 from acegraph.graph.server.access import NotAllowed
-from acegraph.nodes.curator.approval import give_approval
-from acegraph.nodes.curator.curator import Curator
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.second_person import to_look_at
-from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
+from acegraph.state.run.review_answers import signature
 from acegraph.state.values import DECLINE, Bullet
 
 _DONE: Final = {
@@ -132,9 +130,8 @@ def act(desk: Desk, visit: Visit) -> Response:
             status = "retired" if action == "retire" else "active"
             switch(desk.playbook, bullet_id, status, reason, by)
         else:
-            fields = {"who": visit.user.name, "approve": action == "approve", "why": reason}
-            answer = read_answer(ApprovalAnswer, fields)
-            give_approval(desk.playbook, bullet_id, answer, Curator())
+            given = {"who": visit.user.name, "approve": action == "approve", "why": reason}
+            approve_outside_run(desk.playbook, bullet_id, given)
     return desk.go(visit, f"/playbook/{bullet_id}", _DONE[action])
 
 

@@ -10,7 +10,6 @@ from acegraph.graph.desk.visit import Visit
 from acegraph.graph.operations.policies import approve_policy, waiting_policy
 from acegraph.graph.operations.review import answer_outside_run
 from acegraph.state.errors import InvalidInput
-from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
 _MOST: Final = 200
 """So many entries of the queue are shown."""
@@ -39,11 +38,9 @@ def answer_policy(desk: Desk, visit: Visit) -> Response:
 
 def answer(desk: Desk, visit: Visit) -> Response:
     """Answer a question; the first answer stands, and its reason is kept in the ledger."""
-    fields = {"who": visit.user.name, "verdict": visit.given("verdict"), "why": visit.reason()}
-    given = read_answer(VerdictAnswer, fields, stored=desk.playbook.task().stored)
+    given = {"who": visit.user.name, "verdict": visit.given("verdict"), "why": visit.reason()}
     done = answer_outside_run(desk.playbook, visit.given("id"), given)
-    is_first = done.human_verdict.is_by(given)
-    return desk.go(visit, "/review", "answered" if is_first else "first")
+    return desk.go(visit, "/review", "answered" if done.is_first else "first")
 
 
 PAGES: Final = (

@@ -38,7 +38,6 @@ from acegraph.state import (
 )
 from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.maintenance.versions import rollback
-from acegraph.state.run.review_answers import VerdictAnswer
 
 NODE = "fraud_detection"
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -492,9 +491,7 @@ def test_the_graph_has_these_nodes_only_when_asked() -> None:
 
 def test_a_payment_that_a_person_answered_is_not_decided_anew(place: Place) -> None:
     place.send(GIVEN)
-    answer_outside_run(
-        place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known")
-    )
+    answer_outside_run(place.playbook, "d", {"who": "ann", "verdict": "APPROVE", "why": "known"})
     graph, sure = graph_on(place.playbook), AceContext(policy={"review_from": 0.9, "review_to": 1})
     again = graph.invoke(GIVEN, context=sure)
     assert (again["decision"], again["review"]["who"], again["verdict"]) == (
@@ -508,9 +505,7 @@ def test_a_payment_that_a_person_answered_is_not_decided_anew(place: Place) -> N
 
 def test_the_first_persons_word_is_the_answer_whatever_is_labelled_since(place: Place) -> None:
     place.send(GIVEN)
-    answer_outside_run(
-        place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known")
-    )
+    answer_outside_run(place.playbook, "d", {"who": "ann", "verdict": "APPROVE", "why": "known"})
     feedback(place.playbook, "d", "DECLINE", source="chargeback")
     result = place.send(verdict("bob", "DECLINE"))
     assert (result["decision"], result["review"]["who"]) == ("APPROVE", "ann")
