@@ -10,12 +10,11 @@ import typer
 from typer.core import TyperGroup
 
 from acegraph.graph.cli import (
-    comparison,
     console,
     learning,
+    measuring,
     playbook,
     printing,
-    scoring,
 )
 from acegraph.graph.cli.printing import say, say_error
 from acegraph.graph.cli.running import (
@@ -68,13 +67,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
-    "Decide": (decisions.decide, scoring.score, decisions.feedback, people.review),
+    "Decide": (decisions.decide, measuring.score, decisions.feedback, people.review),
     "Learn and measure": (
         learning.demo,
         learning.train,
         decisions.learn,
-        comparison.compare,
-        scoring.backtest,
+        measuring.compare,
+        measuring.backtest,
     ),
     "Look": (
         inspection.read,
