@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from acegraph.graph.data.files import load_dataset
     from acegraph.graph.data.synthetic import generate_transactions
     from acegraph.graph.operations.agent_tool import create_fraud_tool
-    from acegraph.graph.operations.feedback import feedback, feedback_many
-    from acegraph.graph.operations.learning.background import learn_waiting
+    from acegraph.graph.operations.feedback import feedback, feedback_many, learn_waiting
     from acegraph.graph.operations.learning.purge import purge
     from acegraph.graph.operations.replay import replay
     from acegraph.graph.server.checkpoints import strict_serializer

@@ -119,35 +119,26 @@ def feedback(
         at: Since when it is known (ISO 8601); else now.
         learn: Learn from mistakes of a file at once.
     """
+    from acegraph.graph.operations import feedback as operations
+
     match decision_id, label, file:
         case str(), str(), None:
-            _label_one(decision_id, label, source, at)
+            with lasting(must_exist=True) as book:
+                one = operations.feedback(book, decision_id, label, source=source, at=at)
+            facts = {name: value for name, value in vars(one).items() if name != "decision"}
+            facts["curation"] = one.curation and one.curation.to_json()
+            tell(facts, decision_id, *facts_in_lines(facts))
         case None, None, Path():
-            _label_file(Path("/dev/stdin") if str(file) == "-" else file, source, at, learn=learn)
+            file = Path("/dev/stdin") if str(file) == "-" else file
+            labels = operations.read_labels(file, source, at)
+            with lasting(must_exist=True) as book, progress_bar() as progress:
+                bar, total = progress(None), len(labels)
+                report = operations.feedback_many(
+                    book, labels, learn=learn, progress=lambda done: bar("labels", done, total)
+                )
+            tell(vars(report), f"{report.labels} label(s) of {file}", *facts_in_lines(vars(report)))
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file FILE")
-
-
-def _label_one(decision_id: str, label: str, source: str, at: str) -> None:
-    from acegraph.graph.operations.feedback import feedback
-
-    with lasting(must_exist=True) as book:
-        result = feedback(book, decision_id, label, source=source, at=at)
-    facts = {"is_correct": result.is_correct, "changed": result.changed, "waits": result.waits}
-    told = {**facts, "curation": result.curation and result.curation.to_json()}
-    tell(told, decision_id, *facts_in_lines(told))
-
-
-def _label_file(file: Path, source: str, at: str, *, learn: bool) -> None:
-    from acegraph.graph.operations.feedback import feedback_many, read_labels
-
-    labels = read_labels(file, source, at)
-    with lasting(must_exist=True) as book, progress_bar() as progress:
-        bar = progress(None)
-        report = feedback_many(
-            book, labels, learn=learn, progress=lambda done: bar("labels", done, len(labels))
-        )
-    tell(vars(report), f"{report.labels} label(s) of {file}", *facts_in_lines(vars(report)))
 
 
 def learn() -> None:
@@ -155,7 +146,7 @@ def learn() -> None:
 
     Run it as often as you like, for instance by cron. Example: acegraph learn --playbook ace.db
     """
-    from acegraph.graph.operations.learning.background import learn_waiting
+    from acegraph.graph.operations.feedback import learn_waiting
 
     announce_models()
     with lasting(must_exist=True) as book, progress_bar() as progress:

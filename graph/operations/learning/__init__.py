@@ -1,1 +1,1 @@
-"""Learning outside of a decision: in the background, again after a purge, and in trials."""
+"""Learning outside of a decision: again after a purge, and in trials."""
