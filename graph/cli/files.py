@@ -106,10 +106,11 @@ class Columns:
 
 def _without_leaks(datasets: "list[Dataset]") -> "list[Dataset]":
     """Data sets without the fields that look like a leak in the first."""
-    from acegraph.graph.data.leakage import ENOUGH, find_leaks, has_enough
+    from acegraph.graph.data.leakage import ENOUGH, find_leaks
 
     leaks = find_leaks(datasets[0])
-    if not has_enough(datasets[0]):
+    if leaks is None:
+        leaks = {}
         warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
     for name, why in leaks.items():
         warn(f"{name} left out: {why}; --as {shlex.quote(name)}=KIND uses it")

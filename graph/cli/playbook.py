@@ -21,7 +21,6 @@ from acegraph.graph.cli.printing import facts_in_lines, tell
 from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
     from acegraph.state.maintenance.versions import Difference
 
 _MORE: Final = ("proof", "weight", "problem_types", "evidence", "origin", "related", "created_at")
@@ -41,46 +40,31 @@ def list_bullets(
         bullet_id: One bullet, as b7: where it came from, its evidence.
         everything: Retired bullets too.
     """
-    from acegraph.graph.cli.tables import bullet_table
-    from acegraph.graph.metrics.records import Standing
-    from acegraph.graph.operations.transfer import bullet_to_json
-
-    with lasting(must_exist=True) as book:
-        if bullet_id is not None:
-            _show(book, bullet_id)
-            return
-        bullets = [b for b in book if everything or b.status == "active"]
-        standings = {b.id: Standing.of(b, book.cases(b.node)) for b in bullets}
-        version = book.version
-    hint = "yet; 'acegraph train FILE' learns some"
-    if version:
-        hint = "in use; 'acegraph playbook history' tells what became of them"
-    tell(
-        {
-            "version": version,
-            "bullets": [bullet_to_json(b) | vars(standings[b.id]) for b in bullets],
-        },
-        bullet_table(bullets, f"{shown()}, version {version}", standings)
-        if bullets
-        else f"no bullets in {shown()} {hint}",
-    )
-
-
-def _show(book: "BulletPlaybook", bullet_id: str) -> None:
     from acegraph.graph.cli.tables import bullet_table, history_table
     from acegraph.graph.metrics.records import Standing
     from acegraph.graph.operations.transfer import bullet_to_json
 
-    bullet = book.get_bullet(bullet_id)
-    history = book.history(bullet_id)
-    standing = Standing.of(bullet, book.cases(bullet.node))
-    facts = bullet_to_json(bullet) | vars(standing)
-    tell(
-        {**facts, "history": history},
-        bullet_table([bullet], f"{bullet_id} in {shown()}", {bullet_id: standing}),
-        *facts_in_lines({name: facts[name] for name in _MORE}),
-        history_table(history, "history"),
-    )
+    with lasting(must_exist=True) as book:
+        bullets = [b for b in book if everything or b.status == "active"]
+        if bullet_id is not None:
+            bullets = [book.get_bullet(bullet_id)]
+        standings = {b.id: Standing.of(b, book.cases(b.node)) for b in bullets}
+        version, history = book.version, book.history(bullet_id) if bullet_id else []
+    facts = [bullet_to_json(b) | vars(standings[b.id]) for b in bullets]
+    if bullet_id is not None:
+        tell(
+            {**facts[0], "history": history},
+            bullet_table(bullets, f"{bullet_id} in {shown()}", standings),
+            *facts_in_lines({name: facts[0][name] for name in _MORE}),
+            history_table(history, "history"),
+        )
+        return
+    hint = "yet; 'acegraph train FILE' learns some"
+    if version:
+        hint = "in use; 'acegraph playbook history' tells what became of them"
+    table = bullet_table(bullets, f"{shown()}, version {version}", standings)
+    told = table if bullets else f"no bullets in {shown()} {hint}"
+    tell({"version": version, "bullets": facts}, told)
 
 
 def set_status(

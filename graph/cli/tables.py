@@ -74,16 +74,15 @@ def _cell(value: object) -> Text:
 
 def experiment_table(experiment: "Experiment") -> Group:
     """All modes and learners with intervals, and the paired test of each against the first."""
-    names = names_of(experiment)
     columns = {
         ">acc.": _mean("accuracy"),
         ">balanced, 95 %": _interval("balanced_accuracy"),
         ">false\ndeclines": _mean("false_decline_rate"),
         ">missed\nfraud": _mean("missed_fraud_rate"),
-        _against(names): lambda one: _gap(one.gain, 100, "{:+.1f}"),
+        ">against": lambda one: _gap(one.gain, 100, "{:+.1f}"),
     }
     title = "The same held-out stream, decided in every way"
-    table = _figures(title, columns, experiment, names)
+    table = _figures(title, columns, experiment)
     return Group(table, Text("\n".join(footnotes(experiment))))
 
 
@@ -92,41 +91,33 @@ def money_table(experiment: "Experiment") -> Table:
 
     Where fraud is rare they say most: plain accuracy is high for whoever approves everything.
     """
-    names, costs = names_of(experiment), experiment.costs
+    costs, first = experiment.costs, next(iter(experiment.modes))
     columns = {
         ">average\nprecision, 95 %": _interval("average_precision"),
         ">recall\nat 1 %": _mean("recall_at_1_percent"),
         ">value\ncaught": _mean("value_caught"),
         ">cost per 1,000\npayments, 95 %": _interval("cost_per_1000", _whole),
-        _against(names): lambda one: _gap(one.cost, 1, "{:+,.0f}"),
+        ">against": lambda one: _gap(one.cost, 1, "{:+,.0f}"),
     }
-    nothing = 1000 * experiment.compared(next(iter(names))).cost_if_all_approved
+    nothing = 1000 * experiment.compared(first).cost_if_all_approved
     return _figures(
         "Where fraud is rare",
         columns,
         experiment,
-        names,
         f"A ranking by chance has an average precision of {experiment.fraud_rate:.3f}. Approving "
         f"everything costs {_whole(nothing)} per 1,000 payments; {unit_of_cost(experiment)}: "
         f"{costs.missed_fraud:g} for a missed fraud, {costs.false_decline:g} for a false decline.",
     )
 
 
-def _figures(
-    title: str,
-    columns: Columns,
-    experiment: "Experiment",
-    names: Mapping[str, str],
-    caption: str = "",
-) -> Table:
-    """A row of figures for each mode and learner."""
+def _figures(title: str, columns: Columns, experiment: "Experiment", caption: str = "") -> Table:
+    """A row of figures for each mode and learner; the last column is against the first of them."""
+    names = names_of(experiment)
+    *headings, against = columns
+    headings = ["mode", *headings, f"{against} {next(iter(names.values()))}"]
     compared = {label: experiment.compared(name) for name, label in names.items()}
     rows = ([label, *(cell(one) for cell in columns.values())] for label, one in compared.items())
-    return _grid(title, ("mode", *columns), rows, caption)
-
-
-def _against(names: Mapping[str, str]) -> str:
-    return f">against {next(iter(names.values()))}"
+    return _grid(title, headings, rows, caption)
 
 
 def _mean(name: str) -> Cell:

@@ -81,8 +81,8 @@ def _formats(texts: Sequence[str]) -> list[str]:
     counts: dict[str, int] = {}
     for date in (*_DAY_FIRST, *_MONTH_FIRST, *_OTHER_DAYS):
         for clock in _CLOCKS:
-            if _parses(some[0], date + clock) or _parses(some[-1], date + clock):
-                counts[date + clock] = sum(_parses(text, date + clock) for text in some)
+            if in_iso(some[0], date + clock) or in_iso(some[-1], date + clock):
+                counts[date + clock] = sum(bool(in_iso(text, date + clock)) for text in some)
     most = max(counts.values(), default=0)
     if most < _NEARLY * len(some):
         return []
@@ -96,10 +96,6 @@ def _is_day_first(date: str) -> bool | None:
     if date.startswith(_DAY_FIRST):
         return True
     return False if date.startswith(_MONTH_FIRST) else None
-
-
-def _parses(text: str, date: str) -> bool:
-    return in_iso(text, date) is not None
 
 
 def _unit(texts: Collection[str]) -> str:

@@ -5,7 +5,6 @@ the labels apart almost alone, if its values mark fraud and nothing else, or if 
 the payment. A strong honest field leaves some cases on the wrong side; a copy does not.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.files import Dataset, time_of
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES
-from acegraph.state.values import APPROVE, DECLINE, is_derived, is_number
+from acegraph.state.values import DECLINE, is_derived, is_number
 
 Mask = NDArray[np.bool_]
 ENOUGH: Final = 20
@@ -32,23 +31,20 @@ _PARTS: Final = 20
 """Numbers are looked at in so many parts of equally many rows."""
 
 
-def has_enough(dataset: Dataset) -> bool:
-    """Whether there are enough rows of each label to find leaks; texts have none."""
-    counts = Counter(item["answer"] for item in dataset.items)
-    is_texts = any(isinstance(item["query"], str) for item in dataset.items)
-    return is_texts or min(counts[APPROVE], counts[DECLINE]) >= ENOUGH
-
-
-def find_leaks(dataset: Dataset) -> dict[str, str]:
-    """The fields that look like a leak, each with the reason; those to keep are not looked at."""
+def find_leaks(dataset: Dataset) -> dict[str, str] | None:
+    """The fields that look like a leak, each with the reason; those to keep are not looked at.
+    None where too few rows have one of the labels; texts have no leaks.
+    """
     fraud = np.array([item["answer"] == DECLINE for item in dataset.items])
     rng = np.random.default_rng(0)
     chosen = [rng.permutation(np.flatnonzero(mask))[:_LOOKED_AT] for mask in (fraud, ~fraud)]
     items = [dataset.items[i] for i in np.sort(np.concatenate(chosen))]
     rows = [item["query"] for item in items if isinstance(item["query"], Mapping)]
     fraud = np.array([item["answer"] == DECLINE for item in items])
-    if len(rows) < len(fraud) or min(fraud.sum(), (~fraud).sum()) < ENOUGH:
+    if len(rows) < len(fraud):
         return {}
+    if min(fraud.sum(), (~fraud).sum()) < ENOUGH:
+        return None
     names = dict.fromkeys(str(name) for row in rows for name in row)
     moments = [item.get("time") for item in items]
     dates = {one.field.name for one in dataset.guesses if one.field.kind == "time"}

@@ -155,17 +155,11 @@ def find_delimiter(text: str) -> str:
 
 def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """The columns of a CSV, and its rows, each with the number of its line."""
-    names, reader = _below_header(file, text)
+    names, reader = below_header(file, text)
     return names, _rows(reader, names, file)
 
 
-def read_header(file: Path, text: str) -> tuple[list[str], int]:
-    """The columns of a CSV that begins like this, and after how many lines its rows begin."""
-    names, reader = _below_header(file, text)
-    return names, reader.line_num
-
-
-def _below_header(file: Path, text: str) -> tuple[list[str], Reader]:
+def below_header(file: Path, text: str) -> tuple[list[str], Reader]:
     """The columns of a CSV, and a reader of the lines below them; quoted cells end in a mark."""
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, strict=True, delimiter=find_delimiter(text))

@@ -17,6 +17,7 @@ def mounts(service: "Service") -> "Sequence[BaseRoute]":
     """The desk beside a service, where its packages are installed."""
     if not all(map(find_spec, PACKAGES)):
         return ()
-    from acegraph.graph.desk.app import desk_routes
+    from acegraph.graph.desk.app import mounted
+    from acegraph.graph.desk.desk import Desk
 
-    return desk_routes(service)
+    return mounted(Desk(service))

@@ -26,7 +26,7 @@ from acegraph.graph.desk.pages import (
 from acegraph.graph.desk.visit import COOKIE, NOBODY, Visit
 from acegraph.graph.server.access import NotAllowed, check_role, user_of
 from acegraph.graph.server.endpoints import status_of
-from acegraph.graph.server.service import EVERYBODY, Service
+from acegraph.graph.server.service import EVERYBODY
 from acegraph.state.errors import AceError, InvalidInput
 
 _FORM_BYTES: Final = 100_000
@@ -42,11 +42,6 @@ HEADERS: Final = {
     "Cache-Control": "no-store",
 }
 """What every answer carries: no script and no style but our own files, in no frame, in no cache."""
-
-
-def desk_routes(service: Service) -> Sequence[BaseRoute]:
-    """The desk under /desk, for whoever has a token."""
-    return mounted(Desk(service))
 
 
 def mounted(desk: Desk) -> Sequence[BaseRoute]:

@@ -22,7 +22,7 @@ from acegraph.graph.server.service import Service
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state import BulletPlaybook
 from acegraph.state.database.places import shown_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
@@ -35,6 +35,7 @@ from acegraph.state.maintenance.people.sessions import (
 )
 from acegraph.state.maintenance.people.users import Role, User
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
+from acegraph.state.task.card_payments import DEFAULT_NODE
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 T = TypeVar("T")
@@ -56,6 +57,9 @@ class Page:
 
 class Desk:
     """What the pages work with."""
+
+    node: Final = DEFAULT_NODE
+    """The name of the agent whose rules are shown."""
 
     def __init__(self, service: Service, owner: User | None = None) -> None:
         self.service, self._owner = service, owner
@@ -79,11 +83,6 @@ class Desk:
     def playbook(self) -> BulletPlaybook:
         """The playbook that the service has, too."""
         return self.service.playbook
-
-    @property
-    def node(self) -> str:
-        """The name of the agent whose rules are shown."""
-        return AceContext().node
 
     @property
     def nouns(self) -> Nouns:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -103,29 +102,7 @@ def sentence(bullet: Bullet) -> str:
     return bullet.condition.render() if bullet.condition else bullet.content
 
 
-def said(bullet: Bullet, nouns: Nouns) -> Markup:
-    """What a bullet says, with its verdict as a tag."""
-    verdict, space, rest = sentence(bullet).partition(" ")
-    if bullet.verdict is None:
-        return Markup.escape(sentence(bullet))
-    return Markup('<b class="{}">{}</b>{}{}').format(
-        verdict.lower(), nouns.shown(verdict), space, rest
-    )
-
-
-def reason(text: str, base: str) -> Markup:
-    """A stored reason of a decision, with its rule as a link.
-
-    >>> reason("b7: DECLINE when amount >= 9 [amount=12; +1.70]", "/desk").striptags()
-    'b7: DECLINE when amount >= 9 [amount=12; +1.70]'
-    """
-    if match := _RULE_REASON.fullmatch(text):
-        return Markup('<a href="{}/playbook/{id}">{id}</a>{}').format(base, match[2], id=match[1])
-    return Markup.escape(text)
-
-
-_RULE_REASON: Final = re.compile(r"(b\d+)(: .*)", re.DOTALL)
 FILTERS: Final[dict[str, Callable[..., str]]] = {
-    one.__name__: one for one in (when, value_text, sentence, said, reason)
+    one.__name__: one for one in (when, value_text, sentence)
 } | {kind: partial(figure, kind=kind) for kind in (*_WRITTEN, "risk")}
 """What templates write values with."""

@@ -7,7 +7,7 @@ that the reader reads, without identifiers.
 import warnings
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Final, Protocol, Self
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +24,8 @@ _RARE: Final = 0.04
 """A column is left out if fewer training rows than this share differ from its median."""
 
 
-class Learner(Protocol):
-    """What is called of a scikit-learn classifier."""
-
-    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.bool_]) -> Self:
-        """Learn from labelled rows."""
-
-    def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each row the chances of both labels."""
-
-
+Learner = Any
+"""A classifier as scikit-learn has them, which is not typed."""
 NO_MORE: Final[Mapping[str, Learner]] = {}
 
 

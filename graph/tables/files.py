@@ -15,7 +15,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from acegraph.graph.data.rows import decode, find_delimiter, read_encoded, read_header, read_sheet
+from acegraph.graph.data.rows import below_header, decode, find_delimiter, read_encoded, read_sheet
 from acegraph.state import InvalidDataset, InvalidSettings
 
 BATCH: Final = 131_072
@@ -172,7 +172,8 @@ def _dialect(file: Path) -> _Dialect:
         data = opened.read(_PEEK)
     text, encoding = decode(data, file, is_whole=False)
     plain = "utf8" if encoding == "utf-8-sig" else encoding  # Arrow itself skips a mark of bytes
-    return _Dialect(plain, find_delimiter(text), *read_header(file, text))
+    names, reader = below_header(file, text)
+    return _Dialect(plain, find_delimiter(text), names, reader.line_num)
 
 
 def _csv_batches(file: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:

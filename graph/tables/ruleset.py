@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
@@ -16,14 +15,6 @@ from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values import Transaction, plain_value
 from acegraph.state.values.transaction import Fields
-
-_IN_WORDS: Final = {
-    "number": "a number",
-    "flag": "true or false",
-    "category": "text",
-    "text": "text",
-    "time": "a timestamp without a time zone, by the clock of the task",
-}
 
 
 @dataclass(frozen=True)
@@ -93,10 +84,11 @@ class TableRules:
         if between:
             raise InvalidSettings(f"SQL does not compute {min(between)}; score a file instead")
         query = to_sql(self.ruleset, fields, dialect, table=table, ids=ids)
-        read = [f"--   {' '.join(one.name.split())}: {_IN_WORDS[one.kind]}" for one in fields]
+        read = [f"--   {' '.join(one.name.split())}: {one.kind}" for one in fields]
         version = self.ruleset.version
         above = f"-- Decides by version {version} of a playbook. It reads these columns:"
-        return "\n".join([above, *read, query])
+        clock = "-- A time is a timestamp without a time zone, by the clock of the task."
+        return "\n".join([above, *read, clock, query])
 
     def columns(self) -> list[Field]:
         """The columns that a decision depends on: those that rules test, and those of the prior and

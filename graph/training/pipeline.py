@@ -179,11 +179,7 @@ class TrainingPipeline:
             error = ModelUnavailable if failures.stop else BudgetSpent
             why = failures.stop or self.budget.spent
             raise error(f"{why} after {len(results)} of {len(cases)} cases")
-        run = Run()
-        for item, case_id in cases:
-            result = results[case_id]
-            run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
-        return run
+        return _scored(cases, results)[0]
 
     def compare(self, test: LabelledCases) -> dict[str, Run]:
         """The four ways of deciding on the same stream; `online` starts with an empty playbook.
@@ -233,7 +229,10 @@ class TrainingPipeline:
         results |= decided
         reasons = Counter(filter(None, (result.get("undecided") for result in decided.values())))
         run, verdicts = _scored(cases, results)
-        (evidence, counted), wanted = self._evidence(), len({*ids} - gone)
+        evidence, counted = self._evidence()
+        # The spent budget, if a case was not decided or not learned from because of it.
+        limit, why = self.budget.spent, (str(one.get("undecided")) for one in results.values())
+        was_cut = len(results) < len({*ids} - gone) or any(one.endswith(limit) for one in why)
         return TrainingReport(
             cases=verdicts.total(),
             mistakes=verdicts["wrong"],
@@ -247,7 +246,7 @@ class TrainingPipeline:
             tokens=spent.total.tokens,
             cost=self.prices.cost(spent.by_model),
             usage=spent.by_node(),
-            stopped=failures.stop or self._why_stopped(results, wanted),
+            stopped=failures.stop or (limit if was_cut else ""),
             failure=reasons.most_common(1)[0][0] if reasons else "",
             failed=bool(failures.stop or (decided and failures.cases == len(decided))),
             evidence=evidence,
@@ -271,13 +270,6 @@ class TrainingPipeline:
         table = self.playbook.cases(self.context.node)
         bullets = self.playbook.get_bullets_for_node(self.context.node, status=None)
         return len(table), len(since_change(table, bullets))
-
-    def _why_stopped(self, results: Mapping[str, AceOutput], cases: int) -> str:
-        """The spent budget, if a case was not decided or not learned from because of it."""
-        spent = self.budget.spent
-        reasons = [str(result.get("undecided")) for result in results.values()]
-        was_cut = len(results) < cases or any(reason.endswith(spent) for reason in reasons)
-        return spent if was_cut else ""
 
     def _decide(
         self, book: BulletPlaybook, context: AceContext, cases: Cases, what: str, spent: Spending
@@ -347,7 +339,7 @@ def _scored(cases: Cases, results: Mapping[str, AceOutput]) -> tuple[Run, Counte
     run, verdicts = Run(), Counter[str]()
     for item, case_id in cases:
         if result := results.get(case_id):
-            run.add(item["answer"], result["decision"], result["risk_score"])
+            run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
             verdicts[result["verdict"]] += 1
     return run, verdicts
 

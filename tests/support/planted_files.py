@@ -138,7 +138,7 @@ def write(folder: Path, kind: str, seed: int) -> tuple[Path, str]:
 def report(file: Path) -> tuple[FileReport, Dataset]:
     """What `acegraph read` says of a file, and the rows that `acegraph train` would learn from."""
     dataset = read_dataset(file, LAYOUT)
-    leaks = find_leaks(dataset)
+    leaks = find_leaks(dataset) or {}
     return explain_dataset(dataset, leaks), dataset.without(leaks.keys())
 
 

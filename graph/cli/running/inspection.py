@@ -21,7 +21,7 @@ from acegraph.state.database.encoding import file_of
 from acegraph.state.values import Transaction
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.files import Dataset
+    pass
 
 
 def read(
@@ -69,15 +69,6 @@ def _say_expected(to: str | None) -> None:
         tell(facts, task_table(task, used) if task.fields else nothing)
 
 
-def _write_task(dataset: "Dataset", out: Path) -> None:
-    """Write what the columns were taken for, to be corrected by hand and given to `train`."""
-    if dataset.task is None:
-        raise InvalidSettings("a file of texts has no columns to declare")
-    text = json.dumps(dataset.task.to_json(), indent=1, ensure_ascii=False)
-    out.write_text(text + "\n", encoding="utf-8")
-    say(f"written to {out}: correct it, then acegraph train FILE --task {out}")
-
-
 def _say_read(given: str, columns: Columns, out: Path | None) -> None:
     from acegraph.graph.cli.tables import reading_table
     from acegraph.graph.data.explain import FileReport, Readings, explain, explain_dataset
@@ -90,9 +81,13 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
             drawn = large.draw(progress(None)) if large else None
         dataset = drawn.dataset if drawn else columns.read(file)[0]
         counts = drawn.counts if drawn else {}
-        readings: Readings = explain_dataset(dataset, find_leaks(dataset), counts)
+        readings: Readings = explain_dataset(dataset, find_leaks(dataset) or {}, counts)
         if out is not None:
-            _write_task(dataset, out)
+            if dataset.task is None:
+                raise InvalidSettings("a file of texts has no columns to declare")
+            text = json.dumps(dataset.task.to_json(), indent=1, ensure_ascii=False)
+            out.write_text(text + "\n", encoding="utf-8")
+            say(f"written to {out}: correct it, then acegraph train FILE --task {out}")
     else:
         readings = explain(Transaction.of(parse_transaction(given)))
     table, ignored = reading_table(readings), readings.ignored or ["nothing"]

@@ -112,21 +112,16 @@ def erase(
     """
     from acegraph.state import erase as remove
     from acegraph.state import prune
+    from acegraph.state.database.encoding import as_past
 
     if before is not None and (decision or entity):
         raise InvalidSettings("--before erases by time alone: leave --decision and --entity")
     with lasting(must_exist=True, dry_run=dry_run) as book:
         if before is not None:
-            facts: dict[str, object] = {"decisions": prune(book, _past(before), signed())}
+            days = re.fullmatch(r"(\d{1,5})d", before)
+            past = as_past(datetime.now(UTC) - timedelta(days=int(days[1])) if days else before)
+            facts: dict[str, object] = {"decisions": prune(book, past, signed())}
         else:
             pair = field_and_value(entity) if entity else None
             facts = asdict(remove(book, decision or (), pair, signed()))
     tell(facts)
-
-
-def _past(text: str) -> str:
-    """A time that is past: ISO 8601, or so many days ago, as 90d."""
-    from acegraph.state.database.encoding import as_past
-
-    days = re.fullmatch(r"(\d{1,5})d", text)
-    return as_past(datetime.now(UTC) - timedelta(days=int(days[1])) if days else text)

@@ -5,7 +5,7 @@ from the data is escaped there, and the page allows no script.
 """
 
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Final, cast
@@ -66,7 +66,6 @@ def report_page(experiment: Experiment) -> str:
         before=modes["vanilla"],
         after=modes[learned],
         seeds=list(zip(experiment.training, experiment.modes["vanilla"], strict=False)),
-        bullets=list(_bullets(experiment, figures)),
         footnotes=list(footnotes(experiment)),
         unit=unit_of_cost(experiment),
         usage=in_words(experiment.meter.by_model, prices()),
@@ -76,16 +75,3 @@ def report_page(experiment: Experiment) -> str:
         made=now()[:10],
         p_words=p_words,
     )
-
-
-def _bullets(experiment: Experiment, figures: Figures) -> Iterator[dict[str, object]]:
-    """The bullets with their backtests; those that act come first."""
-    written = cast("list[dict[str, object]]", figures["bullets"])
-    order = {"active": 0, "candidate": 1, "retired": 2}
-    pairs = zip(experiment.bullets, written, strict=True)
-    for bullet, facts in sorted(pairs, key=lambda pair: order.get(pair[0].status, 3)):
-        # Evidence may hold anything.
-        names = ("precision", "precision_low", "precision_high", "fires")
-        is_backtest = all(isinstance(bullet.evidence.get(name), int | float) for name in names)
-        backtest = bullet.evidence if is_backtest else None
-        yield {**facts, "verdict": bullet.verdict, "backtest": backtest}

@@ -78,7 +78,7 @@ def test_changes_are_signed(command: Command) -> None:
 def test_the_sql_of_a_playbook_heeds_costs_and_names_its_columns(command: Command) -> None:
     plain = command("playbook", "export", "--to", "sql")
     assert plain.startswith("-- Decides by version ")
-    assert "--   amount: a number\n" in plain
+    assert "--   amount: number\n" in plain
     costs = ("costs=missed_fraud=1,false_decline=0.02", "base_rate=0.05")
     command("policy", *costs, "--alone", "--why", "what mistakes cost us")
     assert command("playbook", "export", "--to", "sql") != plain

@@ -9,7 +9,8 @@ from desk_office import PLACE, Office
 from starlette.middleware import Middleware
 from starlette.testclient import TestClient
 
-from acegraph.graph.desk.app import PAGES, desk_routes
+from acegraph.graph.desk import mounts
+from acegraph.graph.desk.app import PAGES
 from acegraph.graph.desk.desk import Desk
 from acegraph.graph.metrics.records import Standing
 from acegraph.graph.operations.policies import propose
@@ -300,7 +301,7 @@ def test_every_answer_forbids_foreign_scripts_frames_and_caches(office: Office) 
 
 
 def test_the_service_has_the_desk_behind_the_guard_and_shares_its_users(office: Office) -> None:
-    app = create_service(ServiceSettings(), office.book, [Middleware(Guard)], desk_routes)
+    app = create_service(ServiceSettings(), office.book, [Middleware(Guard)], mounts)
     with TestClient(app, base_url=PLACE) as client:
         assert client.get("/desk").url.path == "/desk/login"
         entry = {"token": office.tokens["viewer"]}

@@ -221,7 +221,10 @@ def test_the_sql_of_a_playbook_can_be_parsed(dialect: str) -> None:
     text = rules.to_sql(dialect, table="pay", ids="payment")
     assert sqlglot.parse_one(text, dialect=dialect).find(sqlglot.exp.Table) is not None
     assert "'crypto'" in text
-    assert "--   paid_at: a timestamp without a time zone, by the clock of the task" in text
+    assert (
+        "--   paid_at: time\n-- A time is a timestamp without a time zone, by the clock of the task"
+        in text
+    )
 
 
 def test_an_unknown_dialect_is_one_line() -> None:
