@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final, cast, get_args
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -21,7 +21,7 @@ from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, na
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.selector.stages import Pool, Selection, StageSettings, choose, unread
 from acegraph.nodes.text.understand import fields_to_test, understand_given
-from acegraph.state import InvalidSettings, ModelError
+from acegraph.state import AceContext, InvalidSettings, ModelError
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.index import Vector, unit
 from acegraph.state.values import Bullet, Source, Transaction, facts_text
@@ -35,7 +35,6 @@ ScoredBullets = tuple[list[Bullet], dict[str, dict[str, float]]]
 _NOTHING: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
-_DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}
 
 
 class HybridSelector:
@@ -53,19 +52,14 @@ class HybridSelector:
         seed: int = 0,
         keep_queries: bool = True,
     ) -> None:
-        self.weights = {**_DEFAULT_WEIGHTS, **dict(weights or ())}
-        if self.weights.keys() != _DEFAULT_WEIGHTS.keys():
-            raise InvalidSettings(
-                f"weights are quality, semantic and thompson; found {sorted(self.weights)}"
-            )
-        if not 0 <= quality_threshold <= 1:
-            raise InvalidSettings(f"quality_threshold is 0 to 1, not {quality_threshold}")
-        if diversity_weight < 0:
-            raise InvalidSettings(f"diversity_weight is 0 or more, not {diversity_weight}")
-        self.quality_threshold = quality_threshold
-        self.semantic_threshold = semantic_threshold
-        self.diversity_weight = diversity_weight
-        self.seed = seed
+        usual = AceContext()
+        self.settings = AceContext(
+            quality_threshold=quality_threshold,
+            semantic_threshold=semantic_threshold,
+            diversity_weight=diversity_weight,
+            weights={**usual.weights, **dict(weights or ())},
+            seed=seed,
+        )
         self.keep_queries = keep_queries
         """Whether vectors of transactions are stored: by its vector one can guess at a text."""
         self._model: EmbeddingModel | None = named_embeddings(embeddings) if embeddings else None
@@ -117,7 +111,7 @@ class HybridSelector:
         view = await wait.work(playbook.view, node)
         odds = (await wait.work(playbook.cases, node)).fraud_odds()
         fields = fields_to_test(transaction)
-        pool = Pool.of(view, source, self.quality_threshold, n_bullets, fields, odds)
+        pool = Pool.of(view, source, self.settings.quality_threshold, n_bullets, fields, odds)
         if not pool.is_good.any() or n_bullets < 1:
             return pool.selection()
         warnings: tuple[str, ...] = ()
@@ -128,11 +122,10 @@ class HybridSelector:
             pool = pool.without_vectors()
             vector, matrix = np.zeros(1, np.float32), np.zeros((view.size, 1), np.float32)
             warnings = (f"selection without embeddings: {error}",)
-        given = self.semantic_threshold
+        ours, given = self.settings, self.settings.semantic_threshold
         threshold = THRESHOLD if given is None else given
-        settings = StageSettings(
-            n_bullets, threshold, self.weights, self.diversity_weight, self.seed
-        )
+        weights = cast("Mapping[str, float]", ours.weights)
+        settings = StageSettings(n_bullets, threshold, weights, ours.diversity_weight, ours.seed)
         selection = await wait.work(choose, pool, vector, matrix, settings, decision_id)
         return replace(selection, warnings=warnings) if warnings else selection
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from acegraph.nodes import HybridSelector
-from acegraph.state import Bullet
+from acegraph.state import AceContext, Bullet
 from acegraph.state.playbook.index import unit
 
 DIGITS = 9
@@ -28,10 +27,10 @@ def plain_selection(
     fields: Mapping[str, Any],
     n: int,
     rng: np.random.Generator,
-    settings: HybridSelector,
+    settings: AceContext,
 ) -> list[tuple[str, dict[str, float]]]:
     """Bullet ids, best first, with their scores."""
-    threshold, weights = settings.semantic_threshold, settings.weights
+    threshold, weights = settings.semantic_threshold, dict(settings.weights)
     assert threshold is not None
     good = [b for b in bullets if b.get_success_rate() >= settings.quality_threshold]
     if len(good) < n:

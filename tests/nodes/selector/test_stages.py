@@ -104,7 +104,7 @@ def test_the_selector_gives_what_the_plain_loop_gives(
         FIELDS,
         n,
         decision_rng(3, "d"),
-        selector,
+        selector.settings,
     )
     assert [b.id for b in chosen] == [bullet_id for bullet_id, _ in wanted]
     for bullet_id, found in wanted:
@@ -170,7 +170,7 @@ def test_a_crowd_is_chosen_from_as_by_the_plain_loop(
     view, vectors, query = crowd(seed, size, dimensions)
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
-    pool = Pool.of(view.at(Clock(0, 0)), None, selector.quality_threshold, 5, FIELDS)
+    pool = Pool.of(view.at(Clock(0, 0)), None, selector.settings.quality_threshold, 5, FIELDS)
     matrix = view.matrix("m")
     assert matrix is not None
     chosen = StageSettings(5, 0.2, weights, weight, seed)
@@ -182,7 +182,7 @@ def test_a_crowd_is_chosen_from_as_by_the_plain_loop(
         FIELDS,
         5,
         decision_rng(seed, "d"),
-        selector,
+        selector.settings,
     )
     assert [b.id for b in found.bullets] == [bullet_id for bullet_id, _ in wanted]
     for bullet_id, scores in wanted:
