@@ -31,8 +31,10 @@ def expendable(
     excess = max(len(active) - capacity, 0)
     ranked = sorted((b for b in active if b.id != keep), key=lambda b: (evidence(b), b.number))
     for bullet in ranked[:excess]:
-        why = f"least useful of {len(active)} ({_record(bullet)})"
-        yield bullet, f"{why}; the playbook holds {capacity}"
+        weight = f", weight {bullet.weight:.2f}" if bullet.weight is not None else ""
+        record = f"{bullet.helpful_count} right, {bullet.harmful_count} wrong{weight}"
+        why = f"least useful of {len(active)} ({record}); the playbook holds {capacity}"
+        yield bullet, why
 
 
 def expired(
@@ -56,8 +58,3 @@ def expired(
 def _author_of(bullet: Bullet) -> str:
     """Who proposed a bullet: the file that it was imported from, or else its author."""
     return str(bullet.origin.get("imported_from") or bullet.origin.get("author") or "")
-
-
-def _record(bullet: Bullet) -> str:
-    weight = f", weight {bullet.weight:.2f}" if bullet.weight is not None else ""
-    return f"{bullet.helpful_count} right, {bullet.harmful_count} wrong{weight}"

@@ -84,11 +84,7 @@ class LLMJudge(SimpleJudge):
     """Compares with ground truth; without it a language model gives its opinion."""
 
     def __init__(
-        self,
-        model: AnyModel = None,
-        *,
-        model_is_optional: bool = False,
-        prompt: str | None = None,
+        self, model: AnyModel = None, *, model_is_optional: bool = False, prompt: str | None = None
     ) -> None:
         """`prompt` are the instructions of the model, if not the usual ones."""
         self._model, self._prompt = model, prompt

@@ -14,11 +14,7 @@ Give your reasoning first, then is_correct, then your confidence between 0 and 1
 
 
 def judge_messages(
-    text: str,
-    decision: str,
-    fence: Fence,
-    instructions: str = JUDGE,
-    task: Task = CARD_PAYMENTS,
+    text: str, decision: str, fence: Fence, instructions: str = JUDGE, task: Task = CARD_PAYMENTS
 ) -> list[BaseMessage]:
     """The judge's prompt: the case and what was decided."""
     return [

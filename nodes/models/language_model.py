@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from langchain_core.exceptions import LangChainException, OutputParserException
@@ -80,7 +80,7 @@ class LanguageModel:
         self._chosen = method
         self.method: Method = method or _method_of(model, self.name)
         self._secret, self._seconds = secret, seconds
-        self._structured: dict[tuple[type[Form], Method], Runnable[LanguageModelInput, object]] = {}
+        self._structured = cache(partial(_structured, model))
 
     def fence(self, role: str, decision_id: str) -> Fence:
         """A fence for the untrusted texts of one prompt."""
@@ -149,9 +149,7 @@ class LanguageModel:
         if method == "prompt":
             schema = json.dumps(form.model_json_schema())
             return self.model, [*messages, HumanMessage(PLAIN_JSON.format(schema=schema))]
-        if (form, method) not in self._structured:
-            self._structured[form, method] = _structured(self.model, form, method)
-        return self._structured[form, method], messages
+        return self._structured(form, method), messages
 
     def _accepted(self, form: type[F], answer: object, complain: Callable[[F], str]) -> F:
         """The form in an answer, if nothing is wrong with it."""

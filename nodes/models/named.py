@@ -35,10 +35,9 @@ def model_name(role: str, name: str | None) -> str | None:
     A key alone names no model: it may be there for other programs. `openai:` before a name, as
     LangChain writes it, changes nothing.
     """
-    chosen = (name or os.environ.get(f"ACE_{role.upper()}_MODEL") or "").removeprefix(
-        "openai:"
-    ) or None
-    return None if chosen in (EMBEDDED_NAME, EMBEDDED_MODEL) else chosen
+    named = name or os.environ.get(f"ACE_{role.upper()}_MODEL") or EMBEDDED_NAME
+    chosen = named.removeprefix("openai:")
+    return None if chosen in ("", EMBEDDED_NAME, EMBEDDED_MODEL) else chosen
 
 
 def resolve_model(role: Role, model: AnyModel, name: str | None) -> "LanguageModel | None":

@@ -54,11 +54,7 @@ class Reflector:
     """
 
     def __init__(
-        self,
-        model: AnyModel = None,
-        *,
-        gate: GateLevel = "standard",
-        prompt: str | None = None,
+        self, model: AnyModel = None, *, gate: GateLevel = "standard", prompt: str | None = None
     ) -> None:
         self._model, self._prompt = model, prompt or REFLECTOR
         self._gate = gate_of(gate)
