@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, with_config
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # it stands above this folder, and loads the database library
 Mode = Literal["vanilla", "offline_online", "online"]
 
 
-@with_config(ConfigDict(extra="forbid"))
 class Weights(TypedDict):
     """What the three components of a bullet's score weigh."""
 
