@@ -1,9 +1,12 @@
 """A playbook as data: its ruleset, and the task by which rows are read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
+from typing import Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
+from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
@@ -15,6 +18,9 @@ from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values import Transaction, plain_value
 from acegraph.state.values.transaction import Fields
+
+_WIDTH: Final = 30
+"""So many characters wide are the bars of a decision."""
 
 
 @dataclass(frozen=True)
@@ -106,3 +112,22 @@ class TableRules:
     def understand(self, transaction: Transaction) -> Understood:
         """The fields of a row, and what is in doubt; derived fields are those that it came with."""
         return as_given(understand_given(transaction, self.task), self.derived)
+
+
+def bars(ruleset: Ruleset, fields: Fields, ruling: Ruling) -> Iterator[str]:
+    """Start, prior and each rule that holds, each from where the one before ended, then their sum;
+    `|` marks the limit, above which is declined.
+    """
+    points_of = {bullet.id: points for bullet, points in ruleset.points_by_bullet}
+    rules, start = {one.id: points_of[one.id] for one in ruling.fired}, ruleset.start
+    prior = {"scorecard": ruling.points - start - sum(rules.values())}
+    steps = {"start": start} | prior | rules
+    ends, limit = [0, *accumulate(steps.values())], ruleset.scale.limit(fields)
+    least, reach = min(*ends, limit), max(*ends, limit) - min(*ends, limit)
+    places = {one: round((one - least) / max(reach, 1) * _WIDTH) for one in (*ends, limit)}
+    for name, (begin, end) in zip([*steps, "sum"], [*pairwise(ends), (0, ends[-1])], strict=True):
+        first, last = sorted((places[begin], places[end]))
+        drawn = "".join(" █"[first <= place < last] for place in range(_WIDTH))
+        marked = f"{drawn[: places[limit]]}|{drawn[places[limit] :]}".rstrip()
+        yield f"{name:10}{(end - begin) / UNIT:+6.2f}  {marked}"
+    yield f"{'limit':10}{limit / UNIT:+6.2f}  {' ' * places[limit]}|"

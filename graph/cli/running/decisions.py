@@ -55,11 +55,8 @@ def decide(
         learn: Move counters and learn from a mistake.
     """
     from acegraph.graph.build import create_ace_graph
-    from acegraph.graph.operations.bars import bars
-    from acegraph.nodes.rules.ruleset import Ruleset
-    from acegraph.nodes.text.understand import understand_given
+    from acegraph.graph.tables.ruleset import TableRules, bars
     from acegraph.state import AceInput
-    from acegraph.state.run.context import settle
 
     announce_models(model)
     context = AceContext(agent_model=model).with_changes(mode=mode, learn=learn and None)
@@ -74,12 +71,12 @@ def decide(
             warn(f"no bullets and no labelled cases in {shown()}: only the scorecard decides")
         case = AceInput(transaction=parsed, ground_truth=truth, decision_id=decision_id)
         graph = create_ace_graph(playbook=book).compile()
-        rules = Ruleset.of(book, settle(book, context))
+        rules = TableRules.of(book, context)
         result = cast("AceOutput", graph.invoke(case, context=context))
-    fields = understand_given(Transaction.of(parsed), task).fields
-    ruling = rules.weigh(fields)
+    fields = rules.understand(Transaction.of(parsed)).fields
+    ruling = rules.ruleset.weigh(fields)
     is_by_rules = ruling.risk == result["risk_score"]  # and no model, nor by earlier payments
-    drawn = bars(rules, fields, ruling) if is_by_rules else ()
+    drawn = bars(rules.ruleset, fields, ruling) if is_by_rules else ()
     tell(dict(result), *_decision_in_words(result, task, context), *drawn)
     if result["decision"] == UNDECIDED:
         raise typer.Exit(_UNDECIDED)

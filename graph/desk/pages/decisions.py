@@ -9,9 +9,8 @@ from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
-from acegraph.graph.operations.bars import bars
 from acegraph.graph.operations.replay import Replay, replay, selection_for
-from acegraph.graph.tables.ruleset import TableRules
+from acegraph.graph.tables.ruleset import TableRules, bars
 from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import cases_of_bullet, label_history, read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns, Rows

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph.cli.main import app
-from acegraph.graph.operations.bars import bars
+from acegraph.graph.tables.ruleset import bars
 from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import BulletPlaybook
