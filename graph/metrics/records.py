@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Share
-from acegraph.nodes.evidence.drift import moments
+from acegraph.nodes.evidence.drift import times_of
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.scale import RARE
@@ -98,7 +98,8 @@ class Standing:
     """What the labelled cases say of a bullet."""
 
     last_right: str = ""
-    """When the newest case was that it gets right, in ISO 8601; empty if none is known."""
+    """When the newest payment was that it gets right, or where payments have no time, when the
+    newest label became known (ISO 8601); empty where there is none."""
     lift: float | None = None
     """How many times as frequent its verdict is where it holds; None if it is not rare anyway."""
 
@@ -109,10 +110,11 @@ class Standing:
         held = bullet.condition.holds_over(table) if bullet.condition else ~right
         if not (held & right).any():
             return cls()
-        rows = [table[int(row)] for row in np.flatnonzero(held & right)]
+        rows, times = np.flatnonzero(held & right).tolist(), times_of(table)
         usual = float(np.average(right, weights=weights))
         lift = round(float(np.average(right[held], weights=weights[held])) / usual, 1)
-        return cls(max(moments(rows, table.task)), lift if usual < RARE else None)
+        last = max(times[row] for row in rows) or table[rows[-1]].known_at
+        return cls(last, lift if usual < RARE else None)
 
 
 class Cases:

@@ -9,7 +9,7 @@ only on the cases and the rules: nothing has to be stored, a replay gives the sa
 later labels contradict is undone.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask
-from acegraph.state.task.task import Task
-from acegraph.state.values import DECLINE, Bullet, Case, CaseTable, Condition
+from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition
 
 _MIN_FIRES: Final = 10
 """How often a rule must have fired on each side of a change."""
@@ -41,17 +40,20 @@ _NEWEST: Final = 20
 """How many of the newest retired rules are tested besides the active ones."""
 
 
-def moments(cases: Iterable[Case], task: Task | None) -> list[str]:
-    """When each case was, in ISO 8601: the time of its payment, else that of its label."""
-    time = task.of_role("time") if task else None
-    said = ((case.fields.get(time.name) if time else None, case.known_at) for case in cases)
-    return [when if isinstance(when, str) else known_at for when, known_at in said]
+def times_of(table: CaseTable) -> list[str]:
+    """When each payment was, in ISO 8601; empty where that is not known."""
+    time = table.task.of_role("time") if table.task else None
+    column = table.column(time.name) if time else None
+    if column is None:
+        return [""] * len(table)
+    times = [*map(str, column.values), ""]  # the last is code -1
+    return [times[code] for code in column.codes.tolist()]
 
 
 def newest_sixth(table: CaseTable) -> Mask:
     """Which of the cases are the newest sixth: old frauds may hide that new ones are missed."""
     order, newest = (
-        np.argsort(moments(table, table.task), kind="stable"),
+        np.argsort(times_of(table), kind="stable"),
         np.zeros(len(table), bool),
     )
     newest[order] = np.cumsum(table.weights[order]) > table.weights.sum() * 5 / 6

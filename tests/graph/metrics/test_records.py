@@ -28,8 +28,9 @@ def test_a_rule_was_last_right_on_a_payment_and_not_when_its_label_came() -> Non
     task = Task("numbers", (Field("at", "time", "time"), Field("x", "number")))
     days = ("2026-03-01", "2026-01-13", "2026-01-02", "2026-02-01")
     rows = [
-        Case(f"c{i}", {"at": day, "x": i}, "DECLINE" if i in (1, 2) else "APPROVE", known_at=at)
-        for i, (day, at) in enumerate(zip(days, ("2027-01-01", "2027-01-03") * 2, strict=True))
+        Case(f"c{i}", {"at": day, "x": i}, label, known_at=f"2027-01-0{i + 1}")
+        for i, day in enumerate(days)
+        for label in ["DECLINE" if i in (1, 2) else "APPROVE"]
     ]
     playbook, table = BulletPlaybook(task=task), CaseTable(rows)
     bullet, never, prose = (
