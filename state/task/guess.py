@@ -166,7 +166,7 @@ def _guess_one(name: str, values: Sequence[Scalar], is_file: bool) -> Guess | No
 def _to_correct(found: Guess, known: Sequence[Scalar]) -> Guess:
     """The guess with what a person may know better, where a field is neither plain nor told yet."""
     one, name, distinct = found.field, found.field.name, set(known)
-    if one.role == "protected":
+    if one.role == "protected" and one.kind != "time":
         return Guess(one, "protected: a person approves its rules", f"else --as {name}={one.kind}")
     are_whole = all(isinstance(value, int | float) and value % 1 == 0 for value in distinct)
     if one.kind == "number" and not one.role and are_whole and 2 < len(distinct) <= _MOST_WORDS:
@@ -227,7 +227,8 @@ def _of_texts(name: str, texts: Sequence[str], is_file: bool) -> Guess:
     counts = Counter(texts)
     if sum(map(_is_time, texts)) >= NEARLY * len(texts):
         has_hours = any(len(text) > len("2026-01-31") for text in texts)
-        return Guess(Field(name, "time", parts=_PARTS if has_hours else ("weekday",)))
+        parts: tuple[Part, ...] = _PARTS if has_hours else ("weekday",)
+        return Guess(Field(name, "time", role=_role_of(name, ("protected",)), parts=parts))
     if is_file and (pair := _no_and_yes(counts)):
         return Guess(Field(name, "flag", words=pair), f"{pair[0]} is no, {pair[1]} is yes")
     if name == SENTENCE or _are_sentences(counts):
@@ -346,7 +347,7 @@ def _clocks(guesses: list[Guess], columns: _Columns) -> list[Guess]:
         numbers = [v for v in columns[one.field.name] if isinstance(v, int | float)]
         may_be = one.field.kind == "number" and not one.field.role and one.why != _AS_SAID
         if may_be and len(numbers) >= _ENOUGH and rises(numbers) >= _A_CLOCK:
-            taken = "left out" if has_time else "taken as the time"
+            taken = "left out" if has_time else "taken as the time, in seconds"
             clock = replace(one.field, role="ignored" if has_time else "time")
             why = f"a clock that rises with the rows, {taken}"
             one, has_time = Guess(clock, why, f"--as {clock.name}=number compares it"), True

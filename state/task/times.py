@@ -50,9 +50,10 @@ def derived_of(fields: Sequence[Field]) -> tuple[Derived, ...]:
     if "time" not in roles:
         return ()
     of_entities = (one for kind in entities for one in _of_entity(kind, entities, roles))
-    times = {one.name: one for one in fields if one.kind == "time" and one.is_tested}
+    times = {one.name: one for one in fields if one.kind == "time" and one.stored}
     time = times.pop(roles["time"], None)
-    return (*of_entities, *(before(time, one) for one in times.values() if time))
+    others = (one for one in times.values() if not one.role)
+    return (*of_entities, *(before(time, one) for one in others if time))
 
 
 def before(time: Field, other: Field) -> Derived:

@@ -74,8 +74,8 @@ def test_no_rule_asks_for_a_clock_so_a_later_clock_decides_alike(
 ) -> None:
     rows = with_clock(is_noisy=is_noisy)
     read, train = trained(tmp_path, rows)
-    line = "step: a clock that rises with the rows, taken as the time; --as step=number compares it"
-    assert f"guessed: {line}" in read
+    line = "step: a clock that rises with the rows, taken as the time, in seconds"
+    assert f"guessed: {line}; --as step=number compares it" in read
     assert line in train
     with playbook(tmp_path) as book:
         active = book.get_bullets_for_node(NODE)

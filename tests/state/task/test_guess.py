@@ -73,6 +73,13 @@ def test_where_no_date_rises_the_latest_is_the_time():
     assert "is the latest" in times["happened"].why
 
 
+def test_how_old_somebody_is_is_no_field() -> None:
+    days = [f"2026-{1 + n // 28:02}-{1 + n % 28:02}" for n in range(200)]
+    guesses = guess({"dob": ["1980-02-03", "1999-04-05"] * 100, "opened": days[::-1], "at": days})
+    assert [one.field.role for one in guesses] == ["protected", "", "time"]
+    assert [one.name for one in guess_task("t", guesses).derived] == ["opened.days_before"]
+
+
 def test_what_is_not_plain_is_told_in_one_line_a_reason():
     columns = {
         "pin": [0, 1] * 200,
