@@ -158,10 +158,9 @@ def monitor(*, days: Annotated[float, typer.Option(min=0.01)] = 7.0) -> None:
     with lasting(must_exist=True) as book:
         found = watch(book, days=days)
     facts = asdict(found)
-    ends = {name: f"{low:.0%} to {high:.0%}" for name, (low, high) in found.may_be_right.items()}
     tell(
         facts,
-        *facts_in_lines({**facts, "may_be_right": ends, "alerts": None}),
+        *facts_in_lines({**facts, "alerts": None}),
         *(f"{alert.kind}: {alert.text}" for alert in found.alerts),
     )
     if found.alerts:

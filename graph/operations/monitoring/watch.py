@@ -16,10 +16,9 @@ from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, BulletPlaybook
-from acegraph.state.ledger.lookups import cases_of_bullet
 from acegraph.state.maintenance.activity import Activity, Record, activity_since
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
-from acegraph.state.playbook.decision_index import Coverage, DecisionIndex, label_coverage
+from acegraph.state.playbook import decision_index as index
 from acegraph.state.values import Bullet
 
 RISK: Final = "risk"
@@ -51,11 +50,11 @@ class Watch:
     waiting: int
     stability: dict[str, float]
     """The population stability index of each field, and of risk, against the training data."""
-    may_be_right: dict[str, tuple[float, float]]
-    """By bullet of whose decisions of these days some have no label because they were declined:
-    the least and the most share of them in which it was right."""
+    declines_right: dict[str, float | None]
+    """The share of the declines of these days that was right; its ends alone where some have no
+    label because they were declined."""
     alerts: list[Alert]
-    label_coverage: Coverage
+    label_coverage: index.Coverage
 
 
 def watch(
@@ -70,9 +69,7 @@ def watch(
     now, node = now or datetime.now(UTC), node or AceContext().node
     since = now - timedelta(days=days)
     activity = activity_since(playbook, node, since, now)
-    columns = DecisionIndex(playbook.database).columns()
-    rows = np.flatnonzero(columns.blocked & (columns.seconds >= since.timestamp()))
-    blocked = {columns.ids[row] for row in rows}
+    columns = index.DecisionIndex(playbook.database).columns()
     active = playbook.get_bullets_for_node(node)
     moved = _stabilities(activity, active)
     entries = waiting(playbook)
@@ -83,11 +80,7 @@ def watch(
         activity.labels_before,
         len(entries),
         {name: one.index for name, one in moved.items()},
-        {
-            bullet.id: _ends(bullet, activity, hidden)
-            for bullet in active
-            if (hidden := len(blocked & cases_of_bullet(playbook.database, bullet.number)))
-        },
+        _declines_right(columns, since.timestamp()),
         [
             *(
                 Alert("drift", name, f"{name} has moved from the training data: index {one.index}")
@@ -97,7 +90,7 @@ def watch(
             *(alert for bullet in active if (alert := _bad(bullet, activity.records))),
             *_halted(entries, most_waiting, activity, days),
         ],
-        label_coverage(columns),
+        index.label_coverage(columns),
     )
 
 
@@ -126,11 +119,13 @@ def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stabilit
     return moved
 
 
-def _ends(bullet: Bullet, activity: Activity, hidden: int) -> tuple[float, float]:
-    _, since = activity.records.get(bullet.id, (Record(), Record()))
-    known = sum(since)
-    ends = band([of_share(since.helpful + n, known + hidden) for n in (0, hidden)])
-    return ends.low, ends.high
+def _declines_right(columns: index.DecisionColumns, since: float) -> dict[str, float | None]:
+    lately, labels = columns.declined & (columns.seconds >= since), columns.label
+    masks = (labels == index.FRAUD, labels == index.HONEST, columns.blocked)
+    right, wrong, hidden = (int(np.count_nonzero(lately & mask)) for mask in masks)
+    guesses = (0, hidden) if hidden else (0,)
+    found = band([of_share(right + n, right + wrong + hidden) for n in guesses]).to_json()
+    return {name: end for name, end in found.items() if end is not None and lately.any()}
 
 
 def _bad(bullet: Bullet, records: dict[str, tuple[Record, Record]]) -> Alert | None:

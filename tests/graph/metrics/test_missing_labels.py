@@ -79,13 +79,12 @@ def test_without_the_labels_of_declines_two_versions_look_no_better(
     assert not any("because they were declined" in note for note in footnotes(known))
 
 
-def test_without_the_labels_of_declines_a_rule_is_monitored_as_unknown(
+def test_without_the_labels_of_declines_they_are_monitored_as_unknown(
     books: tuple[BulletPlaybook, BulletPlaybook],
 ) -> None:
-    known, unknown = (watch(book) for book in books)
-    right, wrong = (
-        getattr(books[0].get_bullet("b2"), f"{one}_count") for one in ("helpful", "harmful")
-    )
-    assert (known.may_be_right, right > 0, wrong > 0) == ({}, True, True)
-    least, most = unknown.may_be_right["b2"]
-    assert least < right / (right + wrong) < most
+    known, unknown = (watch(book).declines_right for book in books)
+    bullet = books[0].get_bullet("b2")
+    share = bullet.helpful_count / (bullet.helpful_count + bullet.harmful_count)
+    assert 0 < share < 1
+    assert known["mean"] == pytest.approx(share, abs=1e-4)
+    assert unknown == {"low": 0.0, "high": 1.0}

@@ -97,8 +97,9 @@ def test_a_queue_that_is_too_long_is_an_alert(playbook: BulletPlaybook) -> None:
     assert watch(playbook, most_waiting=1).alerts == []
 
 
-def test_a_rule_whose_declines_have_no_labels_is_drawn_as_unknown(playbook: BulletPlaybook) -> None:
+def test_declines_without_labels_are_not_known_to_be_right(playbook: BulletPlaybook) -> None:
+    assert watch(playbook).declines_right == {}
     decide(playbook, 20, factor=20.0)
-    assert watch(playbook).may_be_right == {"b1": (0.0, 1.0)}
+    assert watch(playbook).declines_right == {"low": 0.0, "high": 1.0}
     give_labels(playbook, 20)
-    assert watch(playbook).may_be_right == {}
+    assert watch(playbook).declines_right["mean"] == 0.0
