@@ -36,16 +36,7 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.ledger.lookups import labelled_with
 from acegraph.state.task.task import Task
-from acegraph.state.values import (
-    DECLINE,
-    UNDECIDED,
-    Bullet,
-    Case,
-    CaseTable,
-    CostMatrix,
-    Fields,
-    Scalar,
-)
+from acegraph.state.values import UNDECIDED, Bullet, Case, CaseTable, CostMatrix, Fields, Scalar
 
 IN_FORCE: Final = "in force"
 """The side that decides today, or in a live duel the version that decided then."""
@@ -132,8 +123,9 @@ class Experiment:
     @property
     def fraud_rate(self) -> float:
         """The share of fraud among the test cases whose labels are known."""
-        truths = [truth for run in self.first for truth in run.truths if truth]
-        return truths.count(DECLINE) / len(truths) if truths else math.nan
+        run = Run.together(self.first)
+        known = len(run.truths) - run.truths.count("")
+        return float(run.fraud.sum()) / known if known else math.nan
 
     def add_seed(
         self,
@@ -188,9 +180,7 @@ class Experiment:
         }
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
-        """How the groups of each protected field fared with a mode or a baseline; nothing is told
-        where labels are missing.
-        """
+        """How the groups of each protected field fared; none are told where labels are missing."""
         runs = (self.modes | self.baselines)[name]
         if "" in runs[0].truths:
             return {}

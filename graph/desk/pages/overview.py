@@ -7,42 +7,34 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.metrics.intervals import Estimate, Share, band, of_mean, of_share
-from acegraph.state.playbook.decision_index import (
-    FRAUD,
-    HONEST,
-    UNLABELLED,
-    Bools,
-    DecisionColumns,
-    label_coverage,
-)
+from acegraph.state.playbook import decision_index as index
 from acegraph.state.values import CostMatrix
 
 
-def outcome(columns: DecisionColumns, costs: CostMatrix) -> dict[str, Estimate]:
+def outcome(columns: index.DecisionColumns, costs: CostMatrix) -> dict[str, Estimate]:
     """The share of frauds caught, good payments declined for each of them, and what mistakes cost
     per 1,000 payments, also if everything had been approved; bands where declines hide labels.
     """
-    labels, blocked = columns.label, columns.blocked
-    kinds = (HONEST, FRAUD) if blocked.any() else (UNLABELLED,)
-    worlds = [_figures(columns, np.where(blocked, kind, labels), costs) for kind in kinds]
+    blocked = columns.blocked
+    kinds = (index.HONEST, index.FRAUD) if blocked.any() else (index.UNLABELLED,)
+    labels = [np.where(blocked, kind, columns.label) for kind in kinds]
+    worlds = [_figures(replace(columns, label=one), costs) for one in labels]
     return {name: band([figures[name] for figures in worlds]) for name in worlds[0]}
 
 
-def _declined(columns: DecisionColumns, kind: Bools) -> Share:
-    return Share(int(np.count_nonzero(kind & columns.declined)), int(np.count_nonzero(kind)))
+def _declined(columns: index.DecisionColumns, kind: int) -> Share:
+    found = columns.label == kind
+    return Share(int(np.count_nonzero(found & columns.declined)), int(np.count_nonzero(found)))
 
 
-def _figures(
-    columns: DecisionColumns, labels: NDArray[np.int8], costs: CostMatrix
-) -> dict[str, Estimate]:
-    fraud, known = labels == FRAUD, labels != UNLABELLED
-    caught, stopped = _declined(columns, fraud), _declined(columns, labels == HONEST).part
+def _figures(columns: index.DecisionColumns, costs: CostMatrix) -> dict[str, Estimate]:
+    fraud, known = columns.label == index.FRAUD, columns.label != index.UNLABELLED
+    caught, stopped = _declined(columns, index.FRAUD), _declined(columns, index.HONEST).part
     stakes = np.where(np.isnan(columns.amount), 1.0, columns.amount)[known]
     cost, without = (
         of_mean(1000 * costs.of(fraud[known], said[known], stakes))
@@ -65,11 +57,11 @@ def show(desk: Desk, visit: Visit) -> Response:
     found = {
         "columns": columns,
         "figures": outcome(columns, costs),
-        "caught": _declined(columns, columns.label == FRAUD),
-        "stopped": _declined(columns, columns.label == HONEST),
+        "caught": _declined(columns, index.FRAUD),
+        "stopped": _declined(columns, index.HONEST),
         "blocked": int(np.count_nonzero(columns.blocked)),
         "costs": costs,
-        "labels": label_coverage(columns),
+        "labels": index.label_coverage(columns),
         "bullets": [b for b in desk.playbook if b.status == "active"],
         "cases": len(desk.playbook.cases(desk.node)),
         "verdicts": sum(one.kind == "verdict" for one in entries),
