@@ -140,7 +140,8 @@ class Task:
     @cached_property
     def folded_part_names(self) -> frozenset[str]:
         """The names of the fields that times give besides, folded."""
-        return frozenset(fold(name) for one in self.fields for name in one.part_names)
+        parts = [name for one in self.fields for name in one.part_names]
+        return frozenset(map(fold, [*parts, *(one.name for one in self.differences)]))
 
     @cached_property
     def names(self) -> frozenset[str]:

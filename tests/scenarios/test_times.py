@@ -2,18 +2,21 @@
 
 import csv
 import random
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import command_line
 import pytest
 
 from acegraph.graph import create_ace_graph, score
 from acegraph.graph.tables.ruleset import TableRules
+from acegraph.nodes.text.understand import understand_given
 from acegraph.state import BulletPlaybook, InvalidSettings
 from acegraph.state.task.field import Field
-from acegraph.state.task.task import Derived, Task
+from acegraph.state.task.task import Derived, Task, Unknown
+from acegraph.state.values import Transaction
 
 Row = dict[str, Any]
 NODE = "fraud_detection"
@@ -122,5 +125,9 @@ def test_the_time_between_two_times_is_exact_and_in_doubt_where_one_of_them_is()
     fitted = task.fit({"at": "2026-03-02"})
     assert fitted.fields["due.days_before"] is None
     assert {one.field for one in fitted.misfits} == {"due", "due.days_before"}
+    given = {"at": "2026-03-02", "due": "2026-03-01", "due.days_before": 99}
+    for unknown in get_args(Unknown):  # what a caller says instead does not count
+        read = understand_given(Transaction.of(given), replace(task, unknown=unknown))
+        assert read.fields["due.days_before"] == 1
     with pytest.raises(InvalidSettings, match="the time between two fields of kind time"):
         Task("t", fields[:1], (left,))
