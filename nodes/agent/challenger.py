@@ -9,18 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.weights import fitted_weights
-from acegraph.state import AceState
+from acegraph.state import AceState, BulletPlaybook
+from acegraph.state.maintenance.versions import bullets_at
 from acegraph.state.run.schema import ChallengerDecision, RunSettings
-from acegraph.state.values import Bullet, CaseTable
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
-    from acegraph.state.values.verdict import Verdict
+from acegraph.state.values import Bullet, CaseTable, Verdict
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Challenger:
         )
         found: ChallengerDecision = {
             "version": version,
-            "decision": None if ruling.undecided else cast("Verdict", ruling.decision),
+            "decision": None if ruling.undecided else cast(Verdict, ruling.decision),
             "risk_score": ruling.risk,
             "bullets": [bullet.id for bullet in ruling.fired],
         }
@@ -62,8 +59,6 @@ def active_at(playbook: BulletPlaybook, version: int, node: str) -> list[Bullet]
     The weight of a bullet depends on the bullets active with it. Where those differ from today's,
     the weights are fitted again on today's labelled cases.
     """
-    from acegraph.state.maintenance.versions import bullets_at
-
     bullets = bullets_at(playbook, version)
     active = [b for b in bullets if b.node == node and b.status == "active"]
     if _identities(active) == _identities(playbook.get_bullets_for_node(node)):

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.runtime.ask import ask
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import AceState
+from acegraph.state import AceState, BulletPlaybook
 from acegraph.state.errors import InvalidAnswer
 from acegraph.state.maintenance.people.second_person import acts_on_one_word, looked_at, to_look_at
 from acegraph.state.run.review_answers import ApprovalAnswer, check_subject, is_same_name
 from acegraph.state.run.schema import ApprovalData, Update
 from acegraph.state.values import ANALYST, DECLINE, Bullet, Status
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
 
 logger = logging.getLogger(__name__)
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.curator.refine import Refinement, refine_if_due
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import AceState, ModelError
+from acegraph.state import AceState, BulletPlaybook, ModelError
 from acegraph.state.run.lesson import Lesson, has_failed
 from acegraph.state.run.schema import Reflection, RunSettings, Update
 from acegraph.state.values import Condition, Source
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
 
 NOTHING_LEARNED = "the reflector found nothing to learn"
 FIRST_RULE: Final = 16

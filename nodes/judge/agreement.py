@@ -8,13 +8,12 @@ hardly ever, is not believed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.state import BulletPlaybook
+from acegraph.state.ledger.lookups import labelled_with
 from acegraph.state.values import is_in_share
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
 
 _MEASURED_EVERY: Final = 50
 """So many opinions of a judge are weighed by one reading of the ledger."""
@@ -52,8 +51,6 @@ class Agreement:
 
 def agreements(playbook: BulletPlaybook) -> dict[str, Agreement]:
     """The agreement of every judge whose opinions the ledger holds."""
-    from acegraph.state.ledger.lookups import labelled_with  # loads the database library
-
     found: dict[str, Agreement] = {}
     for one in labelled_with(playbook.database, "opinion"):
         if one.label is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.columns.entities import TEACHES, case_shares
 from acegraph.nodes.evidence.drift import since_change
@@ -15,14 +14,11 @@ from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.understand import read_fields
-from acegraph.state import AceState, ModelError
+from acegraph.state import AceState, BulletPlaybook, ModelError
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
 from acegraph.state.values import DECLINE, Bullet, CaseTable, of_source
-
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
 
 logger = logging.getLogger(__name__)
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.understand import Understood
+from acegraph.state import BulletPlaybook
 from acegraph.state.task.field import NEARLY, Field, Misfit
 from acegraph.state.values import KINDS, CaseTable, Transaction, is_derived, render_fields
-
-if TYPE_CHECKING:
-    from acegraph.state.playbook.playbook import BulletPlaybook
 
 NOT_DERIVED: Final = "cannot be derived from earlier payments"
 
