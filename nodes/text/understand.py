@@ -85,7 +85,7 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     if came.keys() != fields.keys() or not all(map(is_, came.values(), fields.values())):
         text = render_fields(fields) or transaction.text
         transaction = replace(transaction, text=text, fields=fields)
-    return Understood(transaction, fields, fitted.doubts)
+    return Understood(transaction, fields, fitted.doubts if fitted.misfits else {})
 
 
 def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transaction:

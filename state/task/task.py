@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
+from operator import attrgetter
 from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
@@ -76,7 +77,7 @@ class Fitted:
     @property
     def doubts(self) -> dict[str, str]:
         """Why fields are in doubt."""
-        return {misfit.field: misfit.doubt for misfit in self.misfits}
+        return dict(map(attrgetter("field", "doubt"), self.misfits))
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,10 @@ class Task:
 
     def of_role(self, role: str) -> Field | None:
         """The field of a role that at most one field has."""
-        return next((one for one in self.fields if one.role == role), None)
+        for one in self.fields:
+            if one.role == role:
+                return one
+        return None
 
     @cached_property
     def sighting_columns(self) -> dict[str, str]:
