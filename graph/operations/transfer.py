@@ -8,17 +8,16 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, Field, ValidationError
 
 from acegraph.nodes.curator.curator import Action, Curator
 from acegraph.state import BulletPlaybook, InvalidDataset, InvalidInput
 from acegraph.state.database.places import private_file
+from acegraph.state.task.reading import first_fault
 from acegraph.state.values import MAX_CONTENT, Bullet, Condition, Source, Status
 
-FORMAT: Final = "acegraph-playbook"
-FORMAT_VERSION: Final = 2
 _MAX_WORDS: Final = 100
 """Characters of a name, and how many kinds of problem a bullet has at most."""
 Name = Annotated[str, Field(min_length=1, max_length=_MAX_WORDS)]
@@ -36,18 +35,15 @@ def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
     if file.exists():
         raise InvalidInput(f"{file} exists; an export overwrites nothing")
     bullets = [bullet_to_json(b) for b in playbook]
-    body = {"format": FORMAT, "format_version": FORMAT_VERSION, "bullets": bullets}
+    body = {"format": "acegraph-playbook", "format_version": 2, "bullets": bullets}
     text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
     private_file(file).write_text(text, encoding="utf-8")
     return len(bullets)
 
 
-def merge_bullets(
-    playbook: BulletPlaybook, bullets: Sequence[Bullet], curator: Curator | None = None
-) -> Counter[Action]:
+def merge_bullets(playbook: BulletPlaybook, bullets: Sequence[Bullet]) -> Counter[Action]:
     """Merge bullets through the curator, in one database transaction; counts what it did."""
-    curator = curator or Curator()
-    actions = Counter[Action]()
+    curator, actions = Curator(), Counter[Action]()
     with playbook.writing():
         for bullet in bullets:
             curation = curator.curate(
@@ -64,24 +60,6 @@ def merge_bullets(
     return actions
 
 
-def read_bullets(file: Path) -> list[Bullet]:
-    """The active bullets of an exported file, without ids and counters; every entry is checked."""
-    try:
-        body = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise InvalidDataset(f"{file}: not JSON: {error}") from None
-    is_ours = isinstance(body, dict) and body.get("format") == FORMAT
-    if not is_ours or not isinstance(body.get("bullets"), list):
-        raise InvalidDataset(f"{file}: not a playbook written by 'acegraph playbook export'")
-    if (version := body.get("format_version")) != FORMAT_VERSION:
-        raise InvalidDataset(f"{file}: format version {version}; {FORMAT_VERSION} is read")
-    bullets = [
-        _bullet(entry, file.name, f"{file}: bullet {number}")
-        for number, entry in enumerate(body["bullets"], start=1)
-    ]
-    return [bullet for bullet in bullets if bullet.status == "active"]
-
-
 class _Entry(BaseModel):
     """A bullet as a file holds it."""
 
@@ -95,14 +73,28 @@ class _Entry(BaseModel):
     origin: dict[str, object] = {}
 
 
-def _bullet(given: object, file: str, where: str) -> Bullet:
+class _File(BaseModel):
+    """What `acegraph playbook export` writes."""
+
+    format: Literal["acegraph-playbook"]
+    format_version: Literal[2]
+    bullets: list[_Entry]
+
+
+def read_bullets(file: Path) -> list[Bullet]:
+    """The active bullets of an exported file, without ids and counters; every entry is checked."""
     try:
-        entry = _Entry.model_validate(given)
-        condition = Condition.from_json(entry.condition) if entry.condition else None
+        entries = _File.model_validate_json(file.read_bytes()).bullets
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, fault["loc"]))
-        raise InvalidDataset(f"{where}: {place}: {fault['msg']}"[:300]) from None
+        raise InvalidDataset(f"{file}: {': '.join(first_fault(error))}"[:300]) from None
+    numbered = enumerate(entries, start=1)
+    bullets = [_bullet(entry, file.name, f"{file}: bullet {number}") for number, entry in numbered]
+    return [bullet for bullet in bullets if bullet.status == "active"]
+
+
+def _bullet(entry: _Entry, file: str, where: str) -> Bullet:
+    try:
+        condition = Condition.from_json(entry.condition) if entry.condition else None
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidDataset(f"{where}: condition: {str(error)[:200]}") from None
     rule = condition.render() if condition else ""
