@@ -204,7 +204,7 @@ def backtest_in(folder: str) -> None:
     seconds = []
     for name in ("tenth.parquet", "many.parquet"):
         cpu = time.process_time()
-        (found,) = backtest_file(subjects, Path(folder) / name, labels)
+        (found,) = backtest_file(*subjects, Path(folder) / name, labels)
         seconds.append(time.process_time() - cpu)
         print(f"backtest: {found.rows:,} rows in {seconds[-1]:.1f} s of CPU")
     times = seconds[1] / seconds[0]

@@ -20,7 +20,6 @@ from acegraph.state.gone import refuse_gone_variables
 refuse_gone_variables()
 shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL") or None)
-refuse_gone_variables()
 graph = create_ace_graph(playbook=_playbook).compile()
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")
 app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)], mounts)

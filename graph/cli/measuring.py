@@ -93,7 +93,14 @@ def compare(
     """
     if against is not None:
         _refuse_beside_against(command)
-        _compare_versions(against, file, columns)
+        from acegraph.graph.experiments.experiment import duel, live_duel
+
+        with lasting(must_exist=True) as book, progress_bar() as progress:
+            if file is None:
+                result = live_duel(book, against)
+            else:
+                result = duel(book, against, columns.load(file), progress=progress(None))
+        print_experiment(result)
         return
     context = AceContext(agent_model=model, policy=_policy_of(command).to_json())
     files = [path for path in (file, test_file) if path]
@@ -142,21 +149,6 @@ def _policy_of(command: typer.Context) -> Policy:
         return USUAL
     with lasting(must_exist=True) as book:
         return replace(book.policy(), version=0)
-
-
-def _compare_versions(version: int, file: Path | None, columns: Columns) -> None:
-    """Compare a version of the playbook with today's on the same labelled cases.
-
-    Without a file: with what it decided in shadow on the live stream.
-    """
-    from acegraph.graph.experiments.experiment import duel, live_duel
-
-    with lasting(must_exist=True) as book, progress_bar() as progress:
-        if file is None:
-            result = live_duel(book, version)
-        else:
-            result = duel(book, version, columns.load(file), progress=progress(None))
-    print_experiment(result)
 
 
 def score(
@@ -225,9 +217,8 @@ def backtest(
     from acegraph.graph.tables.backtest import Labels, backtest_file, subjects_of
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
-        subjects = subjects_of(book, what)
-        labels = Labels(label, positive)
-        found = backtest_file(subjects, table, labels, progress=progress(None))
+        tried, labels = subjects_of(book, what), Labels(label, positive)
+        found = backtest_file(*tried, table, labels, progress=progress(None))
     first = found[0]
     tell(
         {"backtests": [one.to_json() for one in found]},

@@ -148,17 +148,8 @@ def progress_bar(silent: float = 30.0) -> "Iterator[Callable[[int | None], Progr
 
     Where that is no terminal, a line after so many `silent` seconds says how far the work is.
     """
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
-    )
     began = said = monotonic()
-    with progress.Progress(
-        *columns, console=err, transient=True, disable=not err.is_terminal
-    ) as bar:
+    with progress.Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         tasks: dict[str, progress.TaskID] = {}
 
         def report(seed: int | None, what: str, done: int, total: int) -> None:

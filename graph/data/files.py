@@ -6,7 +6,7 @@ The columns are what `guess` takes them for (state/task/guess.py), or what was s
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
@@ -21,7 +21,6 @@ from acegraph.state.task.guess import Guess, guess, guess_task, told
 from acegraph.state.task.task import Task
 from acegraph.state.values import DECLINE, Scalar, Transaction, Verdict, is_derived, is_number
 
-_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LOOKED_AT: Final = 20_000
 """So many rows tell what the columns are."""
 
@@ -290,9 +289,9 @@ def time_of(value: object) -> str | None:
     """The moment that a field states, in ISO 8601; a number counts seconds from some start."""
     try:
         if is_number(value):
-            return (_START + timedelta(seconds=value)).isoformat()
+            return datetime.fromtimestamp(value, UTC).isoformat()
         return datetime.fromisoformat(value if isinstance(value, str) else "").isoformat()
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):
         return None
 
 

@@ -164,9 +164,15 @@ def below_header(file: Path, text: str) -> tuple[list[str], Reader]:
     lines = io.StringIO(text, newline="")
     reader = csv.reader(lines, strict=True, delimiter=find_delimiter(text))
     try:
-        return _column_names(next(filter(_width, reader), []), file), reader
+        header = next(filter(_width, reader), [])
     except csv.Error as error:
         raise InvalidDataset(f"{file}: not CSV: {error}") from None
+    names = [name.strip() for name in header[: _width(header)]]
+    for name, count in Counter(names).items():
+        if count > 1:
+            problem = f"are named {name!r}" if name else "have no name"
+            raise InvalidDataset(f"{file}: two columns {problem}")
+    return names, reader
 
 
 def _rows(reader: Reader, names: list[str], file: Path) -> Iterator[tuple[int, dict[str, str]]]:
@@ -184,15 +190,6 @@ def _rows(reader: Reader, names: list[str], file: Path) -> Iterator[tuple[int, d
         raise InvalidDataset(
             f"{file}: row {number + 1} is not CSV, as where a quotation mark is not closed: {error}"
         ) from None
-
-
-def _column_names(header: Sequence[str], file: Path) -> list[str]:
-    names = [name.strip() for name in header[: _width(header)]]
-    for name, count in Counter(names).items():
-        if count > 1:
-            problem = f"are named {name!r}" if name else "have no name"
-            raise InvalidDataset(f"{file}: two columns {problem}")
-    return names
 
 
 def _width(cells: Sequence[str]) -> int:

@@ -17,7 +17,7 @@ def mounts(service: "Service") -> "Sequence[BaseRoute]":
     """The desk beside a service, where its packages are installed."""
     if not all(map(find_spec, PACKAGES)):
         return ()
-    from acegraph.graph.desk.app import mounted
+    from acegraph.graph.desk.app import create_desk
     from acegraph.graph.desk.desk import Desk
 
-    return mounted(Desk(service))
+    return create_desk(Desk(service)).routes

@@ -4,14 +4,14 @@ It is mounted under /desk: by `acegraph desk`, by `acegraph serve`, and beside a
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Mount, Route
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from acegraph.graph.desk.desk import Desk, Page
@@ -28,6 +28,7 @@ from acegraph.graph.server.access import NotAllowed, check_role, user_of
 from acegraph.graph.server.endpoints import status_of
 from acegraph.graph.server.service import EVERYBODY
 from acegraph.state.errors import AceError, InvalidInput
+from acegraph.state.maintenance.people.sessions import find_session
 
 _FORM_BYTES: Final = 100_000
 _STATIC: Final = Path(__file__).parent / "static"
@@ -44,18 +45,13 @@ HEADERS: Final = {
 """What every answer carries: no script and no style but our own files, in no frame, in no cache."""
 
 
-def mounted(desk: Desk) -> Sequence[BaseRoute]:
-    """A desk under /desk."""
+def create_desk(desk: Desk) -> Starlette:
+    """An application that is the desk alone, under /desk."""
     routes = [
         Route(page.path, _handled(desk, page), methods=[page.method]) for page in (*PAGES, *_DOORS)
     ]
     static = Mount("/static", app=StaticFiles(directory=_STATIC))
-    return [Mount("/desk", routes=[static, *routes])]
-
-
-def create_desk(desk: Desk) -> Starlette:
-    """An application that is the desk alone."""
-    return Starlette(routes=mounted(desk))
+    return Starlette(routes=[Mount("/desk", routes=[static, *routes])])
 
 
 def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]:
@@ -65,7 +61,9 @@ def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]
         visit = Visit(request)
         try:
             desk.check_site(request)
-            visit.session = await asyncio.to_thread(desk.session, request)
+            if token := request.cookies.get(COOKIE):
+                known = await asyncio.to_thread(find_session, desk.playbook.database, token)
+                visit.session = known or NOBODY
             response = await _answered(desk, page, visit)
         except AceError as error:
             response = await asyncio.to_thread(desk.failure, visit, error, status_of(error))

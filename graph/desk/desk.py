@@ -28,10 +28,8 @@ from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.maintenance.people.sessions import (
     LONGEST_SECONDS,
-    Session,
     begin_session,
     end_session,
-    find_session,
 )
 from acegraph.state.maintenance.people.users import Role, User
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
@@ -180,11 +178,6 @@ class Desk:
         """Refuse what a page of another site sends."""
         is_open = self._owner is not None or self.service.settings.without_users
         check_site(request, is_open=is_open)
-
-    def session(self, request: Request) -> Session:
-        """The session of a request."""
-        token = request.cookies.get(COOKIE, "")
-        return (token and find_session(self.playbook.database, token)) or NOBODY
 
     def owner_of(self, token: str) -> User:
         """Who is meant by the token in the address, which counts once."""

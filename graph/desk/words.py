@@ -1,6 +1,5 @@
 """How figures and times are written. The browser puts them into the reader's own notation."""
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from markupsafe import Markup
 from acegraph.state import Bullet
 from acegraph.state.database.encoding import as_utc
 from acegraph.state.task.task import Task
-from acegraph.state.values import written_risk
+from acegraph.state.values import written, written_risk
 
 NOTHING = Markup('<span class="none">–</span>')
 """Where there is no figure."""
@@ -56,9 +55,7 @@ def value_text(value: object) -> str:
     """A value of a field as a person would write it."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {value_text(one)}" for name, one in value.items())
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        value = int(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return written(value)
 
 
 @dataclass(frozen=True)

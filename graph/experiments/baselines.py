@@ -26,7 +26,6 @@ _RARE: Final = 0.04
 
 Learner = Any
 """A classifier as scikit-learn has them, which is not typed."""
-NO_MORE: Final[Mapping[str, Learner]] = {}
 
 
 def check_baselines(which: str = "plain") -> bool:
@@ -48,13 +47,25 @@ def run_baselines(
     test: Sequence[Item],
     seed: int = 0,
     costs: CostMatrix | None = None,
-    more: Mapping[str, Learner] = NO_MORE,
+    more: Mapping[str, Learner] | None = None,
 ) -> dict[str, Run]:
     """Logistic regression, a depth-3 tree, gradient boosting, and `more` on the same cases.
 
     They decline above the risk above which the embedded analyst declines (nodes/rules/scale.py).
     """
     check_baselines()
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    learners = {
+        "logistic_regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
+        "depth_3_tree": DecisionTreeClassifier(max_depth=3, random_state=seed),
+        "gradient_boosting": GradientBoostingClassifier(random_state=seed),
+        **(more or {}),
+    }
     seen, unseen = _matrices(train, test)
     labels = np.array([item["answer"] == DECLINE for item in train])
     if labels.all() or not labels.any():
@@ -66,7 +77,7 @@ def run_baselines(
     )
     limits = [scale.decline_from(fields) for fields in fields_of(test, task)]
     runs = {}
-    for name, learner in {**_plain(seed), **more}.items():
+    for name, learner in learners.items():
         run = runs[name] = Run()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # some call scikit-learn in ways that will change
@@ -75,20 +86,6 @@ def run_baselines(
             decision = DECLINE if risk > limit else APPROVE
             run.add(item["answer"], decision, float(risk), row_name(item))
     return runs
-
-
-def _plain(seed: int) -> dict[str, Learner]:
-    from sklearn.ensemble import GradientBoostingClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.tree import DecisionTreeClassifier
-
-    return {
-        "logistic_regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-        "depth_3_tree": DecisionTreeClassifier(max_depth=3, random_state=seed),
-        "gradient_boosting": GradientBoostingClassifier(random_state=seed),
-    }
 
 
 def _matrices(

@@ -131,7 +131,12 @@ class _Block:
         if all(state["case"]["ground_truth"] for state in states) or asks_no_model(self.settings):
             updates = await judge.judge_many(states, wait)
         else:  # what each opinion costs is measured
-            updates = [await _unless_refused(Step(judge, "judge"), s, wait) for s in states]
+            updates = []
+            for state in states:
+                try:
+                    updates.append(await Step(judge, "judge").run(state, wait))
+                except REFUSED as error:
+                    updates.append(error)
         results: list[AceState | PlaybookError] = []
         for state, update in zip(states, updates, strict=True):
             if isinstance(update, PlaybookError):
@@ -167,13 +172,6 @@ async def _decide_all(parts: Parts, given: Sequence[AceInput], wait: Wait) -> li
             some = some[: max(next(labelled, len(some)), 1)]
         answers += await decide_block(parts, some, wait)
     return answers
-
-
-async def _unless_refused(step: Step, state: AceState, wait: Wait) -> Update | PlaybookError:
-    try:
-        return await step.run(state, wait)
-    except REFUSED as error:
-        return error
 
 
 def _answer(error: E) -> E:

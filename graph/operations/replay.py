@@ -18,9 +18,6 @@ from acegraph.state.errors import PlaybookError
 from acegraph.state.run.schema import RunSettings
 from acegraph.state.values import Transaction, Verdict, is_named
 
-Stored = Mapping[str, Any]
-"""A decision as the ledger has it."""
-
 
 @dataclass(frozen=True)
 class Replay:
@@ -96,7 +93,7 @@ def replay(
 
 
 def selection_for(
-    playbook: BulletPlaybook, stored: Stored, embeddings: Embeddings | None = None
+    playbook: BulletPlaybook, stored: Mapping[str, Any], embeddings: Embeddings | None = None
 ) -> Selection:
     """The bullets that a playbook shows for a stored decision, with its settings and its seed."""
     transaction = Transaction(stored["text"], stored["fields"])

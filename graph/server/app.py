@@ -71,9 +71,11 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
                 user = await service.user(header, endpoint.role)
             read = await read_items(request) if endpoint.method == "POST" else ([], False)
             name = request.path_params.get("id", "")
-            found = await _answered(
-                endpoint, Call(service, user, name, request.query_params, *read)
-            )
+            call = Call(service, user, name, request.query_params, *read)
+            if iscoroutinefunction(endpoint.handler):
+                found = await endpoint.handler(call)
+            else:
+                found = await asyncio.to_thread(endpoint.handler, call)
             response = found if isinstance(found, Response) else JSONResponse(found)
         except AceError as error:
             response = refusal(error)
@@ -81,9 +83,3 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
         return response
 
     return handle
-
-
-async def _answered(endpoint: Endpoint, call: Call) -> object:
-    if iscoroutinefunction(endpoint.handler):
-        return await endpoint.handler(call)
-    return await asyncio.to_thread(endpoint.handler, call)

@@ -20,7 +20,6 @@ from acegraph.graph.operations.review import answer_outside_run, approve_outside
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Call, Endpoint, in_json, refusal
-from acegraph.graph.server.service import Service
 from acegraph.state import AceInput
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.ledger.lookups import ledger_counts
@@ -129,15 +128,10 @@ def ready(call: Call) -> object:
 
 
 def metrics(call: Call) -> object:
-    """Metrics in the text format of Prometheus."""
-    text = generate_latest(_of_the_ledger(call.service)) + generate_latest(
-        call.service.meters.registry
-    )
-    return Response(text, media_type=CONTENT_TYPE_PLAIN_0_0_4)
-
-
-def _of_the_ledger(service: Service) -> CollectorRegistry:
-    """What the ledger holds at this moment."""
+    """Metrics in the text format of Prometheus: what the ledger holds now, and what this process
+    counts.
+    """
+    service = call.service
     counts, found = ledger_counts(service.playbook.database), CollectorRegistry()
     for name, text, label, values in (
         ("decisions", "Decisions in the ledger.", "verdict", counts.decisions),
@@ -154,7 +148,8 @@ def _of_the_ledger(service: Service) -> CollectorRegistry:
         ("labels_missing", "Decisions without a label.", counts.labels_missing),
     ):
         Gauge(name, text, namespace="acegraph", registry=found).set(value)
-    return found
+    told = generate_latest(found) + generate_latest(service.meters.registry)
+    return Response(told, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 ENDPOINTS: Final = (

@@ -1,6 +1,6 @@
 """Try rules on a table of past payments."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,30 +15,27 @@ from acegraph.graph.tables.reading import TableReader, codes_of
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.score import check_tested, lacking
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
-from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
+from acegraph.state import BulletPlaybook, InvalidDataset, InvalidSettings
 from acegraph.state.errors import some
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.form import label_cell
 from acegraph.state.values import APPROVE, DECLINE, Condition, is_meant_as_condition
 
-
-@dataclass(frozen=True)
-class Subjects:
-    """What is tried: rules that would be added to a ruleset."""
-
-    rules: TableRules
-    conditions: dict[str, Condition]
-    """By name."""
+Conditions = Mapping[str, Condition]
+"""By name what is tried: rules that would be added to a ruleset."""
 
 
-def subjects_of(playbook: BulletPlaybook, what: str, context: AceContext | None = None) -> Subjects:
-    """What a word of the command line means: a rule, a bullet, or a file of rules."""
-    today = TableRules.of(playbook, context)
-    if is_meant_as_condition(what):
-        return _rules(today, [what])
-    if Path(what).is_file():
+def subjects_of(playbook: BulletPlaybook, what: str) -> tuple[TableRules, Conditions]:
+    """What a word of the command line means: a rule, a bullet, or a file of rules; and the ruleset
+    to which it would be added.
+    """
+    today, lines = TableRules.of(playbook), [what]
+    is_file = not is_meant_as_condition(what) and Path(what).is_file()
+    if is_file:
         lines = [line.strip() for line in Path(what).read_text().splitlines()]
-        return _rules(today, [line for line in lines if line and line[0] != "#"])
+    if is_file or is_meant_as_condition(what):
+        conditions = (Condition.parse(line) for line in lines if line and line[0] != "#")
+        return today, {one.render(): one for one in conditions}
     if not (what.startswith("b") and what[1:].isdigit()):
         raise InvalidSettings(
             f"a rule ('DECLINE when ...'), a bullet (b7) or a file of rules wanted; found "
@@ -49,12 +46,7 @@ def subjects_of(playbook: BulletPlaybook, what: str, context: AceContext | None 
         raise InvalidSettings(f"{what} is prose: only a bullet with a condition can be tried")
     others = tuple(b for b in today.ruleset.rules if b.id != what)
     without = replace(today, ruleset=replace(today.ruleset, rules=others))
-    return Subjects(without, {f"{what}: {bullet.condition.render()}": bullet.condition})
-
-
-def _rules(rules: TableRules, texts: Sequence[str]) -> Subjects:
-    conditions = map(Condition.parse, texts)
-    return Subjects(rules, {condition.render(): condition for condition in conditions})
+    return without, {f"{what}: {bullet.condition.render()}": bullet.condition}
 
 
 @dataclass(frozen=True)
@@ -81,15 +73,16 @@ class Labels:
 
 
 def backtest_file(
-    subjects: Subjects,
+    rules: TableRules,
+    conditions: Conditions,
     source: str | Path,
     labels: Labels,
     *,
     progress: Progress | None = None,
 ) -> list[Record]:
-    """What subjects do on the rows of a file."""
-    table, rules = TableFile.open(source), subjects.rules
-    names, conditions = table.flat_schema.names, subjects.conditions
+    """What rules do on the rows of a file, beside those of a ruleset."""
+    table = TableFile.open(source)
+    names = table.flat_schema.names
     if labels.column not in (None, *names):
         raise InvalidDataset(f"no column {labels.column!r}; found {some(names, 12)}")
     check_tested(rules, names, conditions)

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from acegraph.graph.data.files import (
     Dataset,
@@ -67,7 +66,7 @@ class LabelledTable:
         `known` are the labels of stored rows (`BulletPlaybook.labels_of_tables`): a row that has
         another label now is drawn too.
         """
-        positive, is_cells = self.layout.positive, self.table.is_cells
+        positive, ids, is_cells = self.layout.positive, self.layout.ids, self.table.is_cells
         column = Labels(self.layout.answer, None if positive is None else str(positive))
         answers = self.table.batches([self.layout.answer])
         read = [column.read(batch, is_cells=is_cells) for batch in answers]
@@ -78,7 +77,11 @@ class LabelledTable:
         for batch in self.table.batches(self.table.flat_schema.names):
             here = np.arange(done, done + batch.num_rows)
             done += batch.num_rows
-            found, drawn = self._numbers(batch, here), np.zeros(len(here), dtype=bool)
+            # The numbers by which rows are drawn: of their ids or, without ids, of their places.
+            found, drawn = (here % (1 << 32)).astype(np.uint64), np.zeros(len(here), dtype=bool)
+            if ids in batch.schema.names:
+                texts = batch.column(ids).cast(pa.string()).fill_null("").cast(pa.binary())
+                found = np.fromiter(map(zlib.crc32, texts.to_pylist()), np.uint64, len(texts))
             for label, verdict in _LABELS.items():
                 otherwise = [n for n, before in (known or {}).items() if before != verdict]
                 is_kept = is_drawn(found, halvings[verdict]) | np.isin(found, otherwise)
@@ -91,14 +94,6 @@ class LabelledTable:
         dataset = self._understood(pa.Table.from_batches(kept).to_pylist(), places)
         dataset = replace(dataset, unlabelled=int((labels == UNLABELLED).sum()))
         return DrawnRows(dataset, numbers, counts)
-
-    def _numbers(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The numbers by which rows are drawn: of their ids or, without ids, of their places."""
-        ids = self.layout.ids
-        if ids is None or ids not in batch.schema.names:
-            return (places % (1 << 32)).astype(np.uint64)
-        texts = batch.column(ids).cast(pa.string()).fill_null("").cast(pa.binary()).to_pylist()
-        return np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts))
 
     def _understood(self, rows: list[dict[str, object]], places: Sequence[int]) -> Dataset:
         """The rows of a table as the careful reader takes those of a file."""

@@ -25,6 +25,7 @@ Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 _EXACT: Final = 2**53
 _MISSING: Final = -1
+_NO_HOUR: Final = "is missing; a time of day wanted"
 _A_TIME: Final = r"^\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?$"
 _A_NUMBER: Final = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
 _A_MOMENT: Final = "a time"
@@ -93,10 +94,9 @@ class FieldReader:
             return {}, dict.fromkeys(names, _number(self._reasons, fitted))
         parts = self.field.parts_of(str(fitted)) if self.field.parts and fitted else {}
         lacking = set(self.field.part_names) - parts.keys() if self.field.usual else ()
-        return {self.field.name: fitted, **parts}, dict.fromkeys(lacking, self._no_hour())
-
-    def _no_hour(self) -> int:
-        return _number(self._reasons, "is missing; a time of day wanted")
+        return {self.field.name: fitted, **parts}, dict.fromkeys(
+            lacking, _number(self._reasons, _NO_HOUR)
+        )
 
     def _read_numbers(self, array: pa.Array) -> Parts | None:
         """A column of plain numbers; None for any other one."""
@@ -162,7 +162,7 @@ class FieldReader:
                 column = _of_numbers(values.to_numpy(zero_copy_only=False))
                 parts[name] = FieldRows(column, whys)
             elif self.field.usual:
-                lacking = np.full(len(absent), self._no_hour(), dtype=np.int32)
+                lacking = np.full(len(absent), _number(self._reasons, _NO_HOUR), dtype=np.int32)
                 parts[name] = FieldRows(_of_numbers(nothing), lacking)
         return parts
 

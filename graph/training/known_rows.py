@@ -90,31 +90,22 @@ def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, Ac
 def _names(
     items: Sequence[Item], cases: Sequence[Case], digests: Sequence[str], node: str
 ) -> list[str]:
-    """The name of each row: by its id, or by its number among the copies of its content."""
-    numbers = _copy_numbers(items, cases, digests)
+    """The name of each row: by its id, or by its number among the copies of its content, whose
+    digests as they came are given.
+
+    Rows that only redaction made equal are numbered independently of their order in the data set.
+    """
+    numbers, counts = [item.get("copy", 0) for item in items], Counter[str]()
+    if any(case.digest != digest for case, digest in zip(cases, digests, strict=True)):
+        rank = [(digests[i], item["answer"], numbers[i]) for i, item in enumerate(items)]
+        for i in sorted(range(len(items)), key=rank.__getitem__):
+            if "copy" in items[i]:
+                counts[cases[i].digest] += 1
+                numbers[i] = counts[cases[i].digest]
     return [
         f"{node}:{f'copy-{number}' if 'copy' in item else item['id'][:100]}:{case.digest[:12]}"
         for item, case, number in zip(items, cases, numbers, strict=True)
     ]
-
-
-def _copy_numbers(
-    items: Sequence[Item], cases: Sequence[Case], digests: Sequence[str]
-) -> list[int]:
-    """For each row without an id its number among the rows of the same content, whose digests as
-    they came are given.
-
-    Rows that only redaction made equal are numbered independently of their order in the data set.
-    """
-    if all(case.digest == digest for case, digest in zip(cases, digests, strict=True)):
-        return [item.get("copy", 0) for item in items]
-    numbers, counts = [0] * len(items), Counter[str]()
-    rank = [(digests[i], item["answer"], item.get("copy", 0)) for i, item in enumerate(items)]
-    for i in sorted(range(len(items)), key=rank.__getitem__):
-        if "copy" in items[i]:
-            counts[cases[i].digest] += 1
-            numbers[i] = counts[cases[i].digest]
-    return numbers
 
 
 def _stored_ids(

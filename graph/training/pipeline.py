@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
-from acegraph.graph.build import Collaborators, Parts, gather_parts
+from acegraph.graph.build import Collaborators, gather_parts
 from acegraph.graph.data.declare import declare
 from acegraph.graph.data.files import Item, as_items, row_name
 from acegraph.graph.data.rows import Progress
@@ -278,9 +278,15 @@ class TrainingPipeline:
         suffice for, or that came after too many failures, are left out.
         """
         results: dict[str, AceOutput] = {}
-        failures, is_embedded = Failures(), self._is_embedded(context)
+        given = {name for name, part in self._collaborators.items() if part is not None}
+        is_ours = given <= {"curator", "reflector"}
+        failures, is_embedded = Failures(), is_ours and asks_no_model(settle_settings(context))
         derived = [bool(item.get("sighting_columns")) for item, _ in cases]
-        parts = replace(self._parts(book, context), keeps_derived=bool(cases) and all(derived))
+        collaborators = self._collaborators.copy()
+        if MODES[context.mode].selects:
+            collaborators["embeddings"] = self._embeddings
+        parts = gather_parts(book, context=context, **collaborators)
+        parts = replace(parts, keeps_derived=bool(cases) and all(derived))
         is_independent = not settle_settings(context)["learn"]
         size = BATCH if is_embedded and is_independent else self.concurrency
 
@@ -314,11 +320,6 @@ class TrainingPipeline:
         logger.info("%s: %d of %d cases decided", what, len(results), len(cases))
         return results, failures
 
-    def _is_embedded(self, context: AceContext) -> bool:
-        """Whether parts of our own decide and judge, and no model is asked for that."""
-        given = {name for name, part in self._collaborators.items() if part is not None}
-        return given <= {"curator", "reflector"} and asks_no_model(settle_settings(context))
-
     @cached_property
     def _embeddings(self) -> EmbeddingModel:
         """The model of vectors; paid ones are remembered for all copies of the playbook."""
@@ -326,12 +327,6 @@ class TrainingPipeline:
         name = self.context.embedding_model
         model = named_embeddings(given) if given else named.embedding_model(name)
         return model if model.is_free else model.remembering()
-
-    def _parts(self, playbook: BulletPlaybook, context: AceContext) -> Parts:
-        given = self._collaborators.copy()
-        if MODES[context.mode].selects:
-            given["embeddings"] = self._embeddings
-        return gather_parts(playbook, context=context, **given)
 
 
 def _scored(cases: Cases, results: Mapping[str, AceOutput]) -> tuple[Run, Counter[str]]:

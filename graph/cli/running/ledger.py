@@ -19,7 +19,7 @@ from acegraph.graph.cli.console import (
     signed,
     url_of,
 )
-from acegraph.graph.cli.printing import facts_in_lines, say, tell
+from acegraph.graph.cli.printing import facts_in_lines, say, tell, written
 from acegraph.state import InvalidSettings
 from acegraph.state.database.places import shown_url
 
@@ -76,8 +76,7 @@ def copy(
     made = place_of(url_of(target))
     write(place, made)
     findings = _damage(made)
-    more = f", and {len(findings) - 1} more: see 'acegraph verify'" if len(findings) > 1 else ""
-    how = findings[0] + more if findings else "clean"
+    how = written(findings) or "clean"
     say(f"{shown_url(place)} copied to {shown_url(made)}: {how}")
     if findings:
         raise typer.Exit(1)

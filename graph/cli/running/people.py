@@ -46,12 +46,12 @@ def review(
             case None, None, None:
                 _list(book)
             case str(), str(), None:
-                answered = answer_outside_run(book, item, {**given, "verdict": verdict})
-                tell(answered.to_json())
+                given["verdict"] = verdict
+                tell(answer_outside_run(book, item, given).to_json())
             case str(), None, bool():
                 before = book.get_bullet(item).status
                 waited = before == "candidate" or item in to_look_at(book.database)
-                given |= {"approve": approve}
+                given["approve"] = approve
                 status = approve_outside_run(book, item, given, alone=alone.get())
                 tell({"bullet": item, "status": status, "changed": waited})
             case _:
@@ -88,7 +88,8 @@ def policy(
         changes: As explore=0.02 or costs=missed_fraud=1,false_decline=0.1; NAME= takes it back.
         approve: Approve the change that waits.
     """
-    from acegraph.graph.operations.policies import approve_policy, propose
+    from acegraph.graph.operations.policies import approve_policy, propose, waiting_policy
+    from acegraph.state.task.policy import HEEDED
 
     node = AceContext().node
     with lasting(must_exist=not changes) as book:
@@ -100,7 +101,12 @@ def policy(
             if not why:
                 raise InvalidSettings("--why is wanted: the reason is kept")
             propose(book, node, dict(map(_change, changes)), signed(), why, alone=alone.get())
-        _show_policy(book, node)
+        policy, waits = book.policy(node), waiting_policy(book, node)
+        history = book.declarations("policy", node)
+    facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
+    told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
+    lines = facts_in_lines({"version": policy.version, **facts, "waiting": told["waiting"]})
+    tell({**told, "history": history}, *lines)
 
 
 def _change(text: str) -> tuple[str, object]:
@@ -116,17 +122,6 @@ def _change(text: str) -> tuple[str, object]:
         return name, json.loads(value)
     except ValueError:
         return name, value
-
-
-def _show_policy(book: "BulletPlaybook", node: str) -> None:
-    from acegraph.graph.operations.policies import waiting_policy
-    from acegraph.state.task.policy import HEEDED
-
-    policy, waits = book.policy(node), waiting_policy(book, node)
-    facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
-    told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
-    lines = facts_in_lines({"version": policy.version, **facts, "waiting": told["waiting"]})
-    tell({**told, "history": book.declarations("policy", node)}, *lines)
 
 
 def users(

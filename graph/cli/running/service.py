@@ -130,7 +130,11 @@ def desk(
     from acegraph.state.maintenance.people.users import User
 
     name = re.sub(r"[^A-Za-z0-9_-]", "-", who.get() or getpass.getuser())[:64]
-    with _listening(port) as listening, lasting() as book:
+    try:
+        listening = socket.create_server(("127.0.0.1", port))
+    except OSError:
+        raise InvalidSettings(f"port {port} is in use; --port names another one") from None
+    with listening, lasting() as book:
         desk = Desk(Service(ServiceSettings(), book), User(name, "administrator"))
         place = f"http://127.0.0.1:{listening.getsockname()[1]}/desk"
         address = f"{place}/enter?token={desk.one_time_token()}"
@@ -144,13 +148,6 @@ def desk(
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except OSError:
-        raise InvalidSettings(f"port {port} is in use; --port names another one") from None
 
 
 def _answer_lines(playbook: "BulletPlaybook", context: AceContext) -> None:

@@ -71,7 +71,6 @@ def init(folder: Path = Path()) -> None:
             say(f"{file} is there already: left as it is")
         else:
             say(f"{file} written")
-    say("next: langgraph dev (extra studio), or acegraph serve (extra serve)")
 
 
 def read_env_file(file: Path = Path(".env")) -> None:
@@ -86,7 +85,7 @@ def read_env_file(file: Path = Path(".env")) -> None:
         if not has_value:
             raise InvalidSettings(f"{file}: line {number}: NAME=VALUE wanted")
         name, value = name.strip(), value.strip()
-        if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
+        if value[:1] in ("'", '"') and value.endswith(value[0]):
             value = value[1:-1]
         if name.startswith(("ACE_", "OPENAI_")) and value:
             os.environ.setdefault(name, value)

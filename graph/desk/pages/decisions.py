@@ -61,13 +61,6 @@ def _seconds(day: str, default: float) -> float:
         return default
 
 
-def _with_words(desk: Desk, columns: DecisionColumns, rows: Rows, words: str) -> Rows:
-    """Those of the decisions that have the words in their id or text."""
-    named = {columns.ids[row]: row for row in rows}
-    found = read_cases(desk.playbook.database, list(named), words)
-    return np.array([row for one, row in named.items() if one in found], int)
-
-
 def show_all(desk: Desk, visit: Visit) -> Response:
     """The decisions that fit, newest first."""
     names = ("q", "verdict", "label", "bullet", "since", "until")
@@ -79,7 +72,9 @@ def show_all(desk: Desk, visit: Visit) -> Response:
         looked = rows = fitting = np.array([number])
     elif search["q"]:
         looked = rows[:_SEARCHED]
-        fitting = _with_words(desk, columns, looked, search["q"])
+        named = {columns.ids[row]: row for row in looked}
+        known = read_cases(desk.playbook.database, list(named), search["q"])
+        fitting = np.array([row for one, row in named.items() if one in known], int)
     shown, is_all = fitting[:_PAGE], len(looked) == len(rows)
     last = shown if len(fitting) > _PAGE else looked
     found = {

@@ -80,15 +80,13 @@ def _cuts_of(cases: Cases, condition: Condition, comparison: Comparison) -> dict
         known = numbers[~np.isnan(numbers)]
         places = np.quantile(known, _SHARES, method="nearest") if len(known) else ()
         values |= {float(f"{value:.4g}") for value in places}
-    return {value: _tried(cases, condition, comparison, value) for value in sorted(values)}
-
-
-def _tried(cases: Cases, condition: Condition, comparison: Comparison, value: float) -> Record:
-    written = int(value) if value.is_integer() else value
-    another = replace(comparison, value=written)
-    changed = (another if one == comparison else one for one in condition.comparisons)
-    rule = replace(condition, comparisons=tuple(changed))
-    return cases.tried(rule, rule.holds_over(cases.table))
+    found = {}
+    for value in sorted(values):
+        another = replace(comparison, value=int(value) if value.is_integer() else value)
+        changed = (another if one == comparison else one for one in condition.comparisons)
+        rule = replace(condition, comparisons=tuple(changed))
+        found[value] = cases.tried(rule, rule.holds_over(cases.table))
+    return found
 
 
 def propose(desk: Desk, visit: Visit) -> Response:

@@ -84,8 +84,13 @@ def try_bullet(
     settings = settle(playbook, parts.context.model_copy(update={"node": bullet.node}))
     pairs = _Pairs(parts, bullet, settings, Ruleset.of(playbook, settings))
     reader = _reader(parts, bullet)
-    if bullet.status == "candidate" and (reason := _reason_to_wait(parts, bullet)):
-        return Trial(bullet_id, "open", reason, bullet.status, reader)
+    if bullet.status == "candidate":
+        reason = "" if WAITS_FOR in bullet.evidence else "waits for the approval of a person"
+        screen = parts.curator.screen
+        if screen and (objection := screen(proposal_of(bullet, parts.playbook))):
+            reason = f"waits for a person: {objection.reason}"
+        if reason:
+            return Trial(bullet_id, "open", reason, bullet.status, reader)
     with metered(Budget(max_calls)) as budget:
         outcome, reason = pairs.told_by(pairs.nearest_cases()[: max_calls // 2], progress)
     gains = pairs.gains
@@ -115,14 +120,6 @@ def _reader(parts: Parts, bullet: Bullet) -> str:
             "decides (--model or ACE_AGENT_MODEL)"
         )
     return reader
-
-
-def _reason_to_wait(parts: Parts, bullet: Bullet) -> str:
-    """Why no trial may let the candidate act; empty if one may."""
-    screen = parts.curator.screen
-    if screen and (objection := screen(proposal_of(bullet, parts.playbook))):
-        return f"waits for a person: {objection.reason}"
-    return "" if WAITS_FOR in bullet.evidence else "waits for the approval of a person"
 
 
 def _concluded(trial: Trial, parts: Parts) -> Trial:

@@ -29,7 +29,7 @@ def table(tmp_path: Path) -> Path:
 def test_the_figures_of_a_rule_are_those_of_its_rows(table: Path) -> None:
     book, _ = payments(random.Random(7))
     rules, condition = TableRules.of(book), Condition.parse(RULE)
-    (found,) = backtest_file(subjects_of(book, RULE), table, Labels("fraud"))
+    (found,) = backtest_file(*subjects_of(book, RULE), table, Labels("fraud"))
     rows = pq.read_table(table).to_pylist()
     payment = [{k: v for k, v in row.items() if k != "fraud"} for row in rows]
     fired = [
@@ -51,9 +51,9 @@ def test_the_figures_of_a_rule_are_those_of_its_rows(table: Path) -> None:
 
 def test_a_bullet_is_compared_with_the_playbook_without_it(table: Path) -> None:
     book = playbook_of([], RULE)
-    (alone,) = backtest_file(subjects_of(book, "b1"), table, Labels("fraud"))
+    (alone,) = backtest_file(*subjects_of(book, "b1"), table, Labels("fraud"))
     book.add_bullet(RULE + " and vpn is known", NODE, condition=Condition.parse(RULE))
-    (again,) = backtest_file(subjects_of(book, "b1"), table, Labels("fraud"))
+    (again,) = backtest_file(*subjects_of(book, "b1"), table, Labels("fraud"))
     assert alone.fired == again.fired
     assert alone.added is not None
     assert again.added is not None
@@ -75,11 +75,11 @@ def test_a_version_is_on_the_scale_of_its_source() -> None:
 def test_a_rule_may_be_tried_on_a_table_that_lacks_what_the_playbook_tests(tmp_path: Path) -> None:
     book = playbook_of([], "DECLINE when shoe_size > 44")
     pq.write_table(table_of([{"amount": 150.0, "hour": 3}]), tmp_path / "t.parquet")
-    (found,) = backtest_file(subjects_of(book, RULE), tmp_path / "t.parquet", Labels())
+    (found,) = backtest_file(*subjects_of(book, RULE), tmp_path / "t.parquet", Labels())
     assert found.fired.fires == 1
     assert found.added is None
     with pytest.raises(InvalidDataset, match=r"shoe_size \(b1: DECLINE"):
-        backtest_file(subjects_of(book, "b1"), tmp_path / "t.parquet", Labels())
+        backtest_file(*subjects_of(book, "b1"), tmp_path / "t.parquet", Labels())
 
 
 def test_what_is_no_subject_is_refused() -> None:
