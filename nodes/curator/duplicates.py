@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
+from acegraph.nodes.text.difference import says_the_same
 from acegraph.state.playbook.index import View
 from acegraph.state.values import Bullet, Condition
 
@@ -85,8 +86,6 @@ def likenesses(
     """The bullets of a node that a candidate may repeat or contradict; retired ones if it repeats
     them.
     """
-    from acegraph.nodes.text.difference import says_the_same
-
     bullets, candidate = view.rows, content.lower()
     near = view.of_length(*lengths_of(candidate, threshold)).tolist()
     lowered = [bullets[row].content.lower() for row in near]

@@ -6,10 +6,10 @@ or the verdict stays pending. A judge knows the transaction and the decision, no
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
 
 import numpy as np
 
+from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.named import AnyModel, is_model, resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.state import InvalidInput, InvalidSettings
@@ -18,9 +18,6 @@ from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values import GIVEN_LABEL, JUDGE, Verdict, clean_text, other, parse_verdict
-
-if TYPE_CHECKING:
-    from acegraph.nodes.models.custom_calls import Custom
 
 
 @dataclass(frozen=True)
@@ -116,16 +113,12 @@ class LLMJudge(SimpleJudge):
 class _CustomJudge(SimpleJudge):
     """Asks a runnable or a function."""
 
-    def __init__(self, target: "Custom") -> None:
-        from acegraph.nodes.models.custom_calls import CustomCall
-
+    def __init__(self, target: Custom) -> None:
         self._call = CustomCall(target, "judge")
 
     async def _opinion(
         self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
     ) -> Judgement:
-        from acegraph.nodes.models.custom_calls import as_share
-
         answer = await self._call({"transaction": text, "decision": output}, wait)
         if isinstance(answer, tuple) and len(answer) == 2:
             answer = {"is_correct": answer[0], "confidence": answer[1]}
@@ -147,7 +140,7 @@ class _CustomJudge(SimpleJudge):
         )
 
 
-JudgeLike = Union[SimpleJudge, AnyModel, "Custom"]
+JudgeLike = SimpleJudge | AnyModel | Custom
 """What may be given as a judge."""
 
 
