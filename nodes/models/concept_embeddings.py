@@ -8,7 +8,6 @@ are "2-day-old account" and "new user". It knows only the vocabulary of nodes/te
 import hashlib
 import math
 import re
-from collections.abc import Iterator
 from functools import lru_cache
 from itertools import starmap
 from typing import Final
@@ -74,8 +73,11 @@ def _features_of(text: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     for mention in mentions(text):
         weights[f"no {mention.concept}" if mention.negated else mention.concept] = 1.0
-    for concept in _concepts_of(_stated_fields(text)):
-        weights[concept] = 1.0
+    fields = _stated_fields(text)
+    for name, at_most, below, above in _BINS:
+        if is_number(value := fields.get(name)):
+            weights[below if value <= at_most else above] = 1.0
+    weights.pop("", None)
     for word in _WORD.findall(text.lower()):
         if word not in _STOP_WORDS:
             weights.setdefault(f"word {_SUFFIX.sub('', word)}", _WORD_WEIGHT)
@@ -112,16 +114,6 @@ def _stated_fields(text: str) -> Fields:
     return stated
 
 
-def _concepts_of(fields: Fields) -> Iterator[str]:
-    """The concepts that numbers stand for: a young account, a night hour, a large amount."""
-    for name, at_most, below, above in _BINS:
-        value = fields.get(name)
-        if is_number(value):
-            concept = below if value <= at_most else above
-            if concept:
-                yield concept
-
-
 _BINS: Final = (
     ("account_age_days", 60, "new_account", "established"),
     ("hour", 5, "night", ""),
@@ -133,6 +125,7 @@ _BINS: Final = (
     ("past_disputes", 0, "", "disputes"),
     ("amount_ratio", 3, "", "usual"),
 )
+"""The concepts that numbers stand for: a young account, a night hour, a large amount."""
 
 
 @lru_cache(maxsize=65536)

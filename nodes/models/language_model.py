@@ -106,7 +106,9 @@ class LanguageModel:
             try:
                 answer = await ask(asked, method)
             except _client_errors() as error:
-                if self._chosen or method == "prompt" or not _is_about_the_request(error):
+                status, code = (getattr(error, name, None) for name in ("status_code", "code"))
+                refuses = status in _ABOUT_THE_REQUEST and code not in _NOT_THE_METHOD
+                if self._chosen or method == "prompt" or not refuses:
                     raise
                 answer = await ask(asked, "prompt")
                 note = f"{self.name} refused {method}: it is asked in plain JSON instead"
@@ -260,11 +262,6 @@ def _structured(
 def _message_of(output: object) -> object:
     """What the model said, out of what LangChain's structured output gives."""
     return output["raw"] if isinstance(output, dict) else output
-
-
-def _is_about_the_request(error: BaseException) -> bool:
-    status = getattr(error, "status_code", None)
-    return status in _ABOUT_THE_REQUEST and getattr(error, "code", None) not in _NOT_THE_METHOD
 
 
 def _text(answer: object) -> str:

@@ -74,7 +74,12 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
         if overwrite:
             os.replace(made, file)
         else:
-            _link(made, file)
+            try:
+                os.link(made, file)  # a second name, which nobody has
+            except FileExistsError:
+                raise
+            except OSError:  # this file system has no links
+                made.rename(file)
         with suppress(OSError):  # some systems cannot open a folder
             folder = os.open(file.parent, os.O_RDONLY)
             os.fsync(folder)  # so that it keeps the name through a loss of power
@@ -82,16 +87,6 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
     finally:
         for tail in ("", "-wal", "-shm", "-journal"):  # SQLite may have left those too
             made.with_name(made.name + tail).unlink(missing_ok=True)
-
-
-def _link(made: Path, file: Path) -> None:
-    """Give a file a second name that nobody has."""
-    try:
-        os.link(made, file)
-    except FileExistsError:
-        raise
-    except OSError:  # this file system has no links
-        made.rename(file)
 
 
 def private_folder(folder: Path) -> None:
