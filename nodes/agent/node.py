@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
-from acegraph.nodes.rules.points import points_of
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, points_of
 from acegraph.nodes.rules.ruleset import Ruleset, could_not_be_tested, not_understood
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, ModelError
@@ -184,11 +184,13 @@ def _note(settings: RunSettings, decision: Decision, case: CaseData, ruleset: Ru
 def _had_a_part(decision: Decision, asked: Question) -> Iterator[str]:
     """The bullets that the agent cited, that hold, or whose prose it may have read."""
     used = decision.bullets_used
+    names_all = NO_LANGUAGE_MODEL in decision.reasons  # of the rules that act
     for bullet in {b.id: b for b in (*asked.shown, *asked.ruleset.rules)}.values():
         if used is not None and bullet.id in used:
             yield bullet.id
         elif bullet.condition:
-            if bullet.condition.holds(asked.fields):
+            is_known = names_all and bullet.status == "active"
+            if not is_known and bullet.condition.holds(asked.fields):
                 yield bullet.id
         elif used is None:
             yield bullet.id

@@ -161,16 +161,22 @@ class LedgerWriter:
     def add_all(self, rows: Sequence[NewRow]) -> None:
         """Append rows to several of the ledger's tables, with positions in this order."""
         placed: dict[str, list[Values]] = {}
-        for table, row in rows:
+        for table, new in rows:
             name = table.name
-            values: Values = (*_CALLER_VALUES[name](row), self.next_position())
+            values: Values = (*_CALLER_VALUES[name](new), self.next_position())
             if not _PLAIN_TYPES.issuperset(map(type, values)):
                 values = tuple(map(_plain, values))
             new_hash = hash_values(_hashed(name, values))
             self.seal ^= new_hash
             placed.setdefault(name, []).append((*values, new_hash))
         for name, some in placed.items():
-            self.run(_INSERTS[name], some)
+            if len(some) == 1 or self.connection.dialect.name != "postgresql":
+                self.run(_INSERTS[name], some)
+                continue
+            names = ", ".join(f'"{column}"' for column in (*_COLUMNS[name], "hash"))
+            with self._cursor.copy(f"COPY {name} ({names}) FROM STDIN") as copied:  # type: ignore[attr-defined]
+                for row in some:
+                    copied.write_row(row)
 
     def add_bullet(self, row: dict[str, object]) -> None:
         """Add a bullet with all its columns; `changed` and `hash` are set in the row."""

@@ -32,6 +32,7 @@ from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.declarations import Declarations
 from acegraph.state.values import (
     Case,
+    CaseTable,
     Data,
     DecisionRecord,
     Label,
@@ -274,6 +275,10 @@ class FrozenPlaybook(BulletPlaybook):
 
     def _read_news(self) -> None:
         """Nothing: it stays as it was."""
+
+    def cases(self, node: str) -> CaseTable:
+        """The labelled cases of that moment."""
+        return self._cases[node] if node in self._cases else super().cases(node)
 
     def writing(self) -> AbstractContextManager[LedgerWriter]:
         """Vectors that are fetched on the way are written to the playbook itself."""
