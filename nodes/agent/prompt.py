@@ -14,7 +14,7 @@ from typing import Final
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.models.fence import Fence, instructions_of, one_line
-from acegraph.nodes.rules.points import weight_of
+from acegraph.nodes.rules.points import UNIT, points_here, weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
@@ -110,7 +110,7 @@ def agent_messages(
         rule = task.shown(_rule(bullet, known.fields, text, fence))
         groups[_TITLES[holds]].append(f"[{bullet.id}] {rule}")
     if known.unshown:
-        points = sum(map(weight_of, known.unshown))
+        points = sum(points_here(bullet, known.fields) for bullet in known.unshown) / UNIT
         groups[_TITLES[True]].append(f"{len(known.unshown)} more: {points:+.1f} together")
     rules = "\n".join("\n".join([title, *lines]) for title, lines in groups.items() if lines)
     return [
@@ -149,7 +149,7 @@ def _rule(bullet: Bullet, fields: Mapping[str, Scalar], text: str, fence: Fence)
     if bullet.is_on_trial:
         facts.append("not proved yet")
     elif bullet.condition:
-        points = weight_of(bullet)
+        points = points_here(bullet, fields) / UNIT if bullet.is_graded else weight_of(bullet)
         word = next(word for least, word in _STRENGTHS if abs(points) >= least)
         facts.append(f"{word} {points:+.1f}")
     return f"{_heuristic(bullet, fields, text, fence)} ({', '.join(facts) or 'no record yet'})"
@@ -170,12 +170,12 @@ def _heuristic(bullet: Bullet, fields: Mapping[str, Scalar], text: str, fence: F
     if condition is None:
         return content
     rule = one_line(condition.render())
-    values = (test.value for test in condition.comparisons if isinstance(test.value, str))
+    values = (test.value for test in condition.spelled if isinstance(test.value, str))
     if not all(map(is_field_name, condition.fields)) or not all(map(is_category, values)):
         heuristic = rule if content == rule else f"{content} (it tests: {rule})"
         return f"{condition.verdict} when this holds:\n{fence(heuristic)}\n"
     tests = " and ".join(_with_value(test, fields, text) for test in condition.comparisons)
-    tested = f"{condition.verdict} when {tests}"
+    tested = rule if bullet.is_graded else f"{condition.verdict} when {tests}"
     return tested if content == rule else f"{content} (it tests: {tested})"
 
 

@@ -12,8 +12,6 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
-import numpy as np
-
 from acegraph.nodes.curator.capacity import expendable, expired
 from acegraph.nodes.curator.duplicates import likenesses
 from acegraph.nodes.curator.proof import in_words, lacking_proof, prove
@@ -21,7 +19,7 @@ from acegraph.nodes.curator.screening import MAX_LENGTH, Objection, Proposal, Sc
 from acegraph.nodes.evidence.backtest import Backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
-from acegraph.nodes.rules.points import start_over, weight_of
+from acegraph.nodes.rules.points import UNIT, points_over, start_over
 from acegraph.nodes.rules.weights import fired_over, reason_to_retire, weights_of
 from acegraph.state import InvalidSettings
 from acegraph.state.playbook.index import View
@@ -268,7 +266,7 @@ def _refit(
     weights = weights_of(checkable, fired, table, start)
     playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
     weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]
-    log_odds = start + np.array([weight_of(b) for b in weighed]) @ fired
+    log_odds = start + sum(points_over(table, b) for b in weighed) / UNIT
     return [
         (bullet, reason)
         for bullet, cases in zip(weighed, fired, strict=True)

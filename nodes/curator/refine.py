@@ -21,6 +21,7 @@ from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values import (
+    BY,
     BY_ITSELF,
     REFINEMENT,
     Bullet,
@@ -240,7 +241,7 @@ def _revised(retired: Sequence[Bullet], new: Sequence[Condition]) -> dict[Condit
 
 def _without_cuts(condition: Condition) -> tuple[object, ...]:
     """What a rule compares, whatever the numbers at which it cuts."""
-    is_cut = ("<", ">=")
+    is_cut = ("<", ">=", BY)
     tests = {(t.field, t.op, None if t.op in is_cut else t.value) for t in condition.comparisons}
     return (condition.verdict, frozenset(tests))
 

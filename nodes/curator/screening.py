@@ -111,7 +111,7 @@ class Screening:
 
         Also after "is not": a word that one customer made up excludes nothing.
         """
-        tests = proposal.condition.comparisons if proposal.condition else ()
+        tests = proposal.condition.spelled if proposal.condition else ()
         table, needed = proposal.table, self.min_entities[0]
         if len(table) < CAN_TELL:
             return None
@@ -182,7 +182,7 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
         return objection
     names = _known_fields(proposal)
     can_tell = len(proposal.table) > 0 or proposal.transaction is not None
-    for test in condition.comparisons:
+    for test in condition.spelled:
         name = test.field
         if can_tell and name not in names:
             return _held("its condition is over a field that no known transaction has")
@@ -206,7 +206,7 @@ def _known_fields(proposal: Proposal) -> set[str]:
 
 def _values(proposal: Proposal, condition: Condition) -> Objection | None:
     """The values of a condition are categories, not sentences."""
-    words = [test.value for test in condition.comparisons if isinstance(test.value, str)]
+    words = [test.value for test in condition.spelled if isinstance(test.value, str)]
     links = (_LINK.search(word.casefold()) for word in _free_words(proposal, condition))
     if not all(map(is_category, words)) or any(links):
         return Objection("its condition compares with text that is no category")
@@ -216,7 +216,7 @@ def _values(proposal: Proposal, condition: Condition) -> Objection | None:
 def _free_words(proposal: Proposal, condition: Condition) -> Iterator[str]:
     """The parts of a condition that could say anything: values, and names of unknown fields."""
     names = _known_fields(proposal)
-    for test in condition.comparisons:
+    for test in condition.spelled:
         if test.field not in names:
             yield test.field
         if isinstance(test.value, str) and not identity.is_domain(test, proposal.table):
@@ -236,7 +236,7 @@ def _identifiers(proposal: Proposal) -> Objection | None:
         texts += [skeleton(_LETTER_BY_DIGIT.sub(" ", name)) for name in condition.fields]
     if kind := next(filter(None, map(personal_data, texts)), None):
         return Objection(f"it contains {kind}")
-    tests = condition.comparisons if condition else ()
+    tests = condition.spelled if condition else ()
     if any(c.op == MENTIONS and is_name(str(c.value), c.field, table) for c in tests):
         return Objection("it asks for a name")
     values = [c.value for c in tests if c.op != MENTIONS]

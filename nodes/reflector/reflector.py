@@ -22,7 +22,12 @@ from acegraph.nodes.reflector.prompt import (
     reflector_messages,
 )
 from acegraph.nodes.reflector.similar_cases import similar_cases
-from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
+from acegraph.nodes.rules.points import (
+    NO_LANGUAGE_MODEL,
+    graded_over,
+    log_odds_over,
+    scorecard_over,
+)
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
@@ -160,7 +165,8 @@ def as_reflection(induced: Induced) -> Reflection:
 
 def _log_odds_with(rules: Sequence[Condition], table: CaseTable) -> Numbers:
     """The log-odds that scorecard and rules together give to every case."""
-    start = scorecard_over(table)
+    start = scorecard_over(table) + graded_over(rules, table)
+    rules = [rule for rule in rules if not rule.graded]
     if not rules:
         return start
     fired = np.array([rule.holds_over(table) for rule in rules])

@@ -103,6 +103,7 @@ class BatchDecider:
         points = np.full(len(batch), ruleset.start, dtype=np.int32)
         prior = _added(points, ruleset.prior_scored, tests)
         fired = _added(points, ruleset.rules_scored, tests)
+        _added(points, ruleset.steps_scored, tests)
         column = batch.column(self._amount)
         amounts = np.full(len(batch), np.nan) if column is None else column.numbers
         limits = ruleset.scale.limits(amounts)
@@ -166,7 +167,10 @@ class _Doubts:
         and row: of one field all values are asked; of several, each rule is taken by itself.
         """
         points = np.array([one.points for one in self._ruleset.scored], dtype=np.int32)
-        least, most = np.minimum(points, 0) @ opened, np.maximum(points, 0) @ opened
+        least = most = np.zeros(opened.shape[1], np.int32)
+        for places in self._ruleset.exclusive:
+            sums = points[places, None] * opened[places]
+            least, most = least + sums.min(axis=0, initial=0), most + sums.max(axis=0, initial=0)
         is_alone = sum((codes > 0).astype(np.int32) for codes in self._codes.values()) == 1
         for name, ways in self._ruleset.ways.items():
             rows = np.flatnonzero(is_alone & self._in_doubt(name))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule
-from acegraph.state.values import Bullet, CaseTable, Columns, Scalar, is_number, sign_of
+from acegraph.state.values import Bullet, CaseTable, Columns, Condition, Scalar, is_number, sign_of
+from acegraph.state.values.graded import POINTS, Steps
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
 UNFITTED_WEIGHT: Final = 2.0
@@ -37,11 +38,14 @@ def weight_of(bullet: Bullet) -> float:
     """What a bullet adds to the log-odds of fraud when it fires; negative for APPROVE.
 
     The weight is fitted on labelled cases if there are any. Otherwise it follows from the record of
-    the bullet, so that an APPROVE bullet with a better record overrules a DECLINE bullet.
+    the bullet, so that an APPROVE bullet with a better record overrules a DECLINE bullet. A graded
+    rule says itself what it adds; this is the most.
     """
     if bullet.weight is not None:
         return bullet.weight
     sign = sign_of(bullet.verdict)
+    if steps := steps_behind(bullet):
+        return sign * steps.most / POINTS
     helpful, harmful = bullet.helpful_count, bullet.harmful_count
     prior = math.exp(UNFITTED_WEIGHT)  # as if it had been helpful e^w times and harmful once
     strength = math.log((helpful + prior) / (harmful + 1.0))
@@ -51,6 +55,41 @@ def weight_of(bullet: Bullet) -> float:
 def points_of(bullet: Bullet) -> int:
     """The weight of a bullet in points."""
     return round(weight_of(bullet) * UNIT)
+
+
+def steps_behind(bullet: Bullet) -> Steps | None:
+    """The steps of a graded rule."""
+    graded = bullet.condition.graded if bullet.condition else None
+    return graded.steps if graded else None
+
+
+def points_here(bullet: Bullet, fields: Mapping[str, Scalar]) -> int:
+    """The points that a rule gives to a case."""
+    if steps := steps_behind(bullet):
+        (name,) = bullet.condition.fields if bullet.condition else ("",)
+        return int(sign_of(bullet.verdict)) * steps.of(fields.get(name)) * (UNIT // POINTS)
+    holds = bullet.condition.holds(fields) if bullet.condition else False
+    return points_of(bullet) if holds else 0
+
+
+def graded_over(rules: Iterable[Condition], table: CaseTable) -> NDArray[np.float64]:
+    """The log-odds that the graded ones among some rules add to every case."""
+    log_odds = np.zeros(len(table))
+    for rule in rules:
+        if rule.graded:
+            log_odds += sign_of(rule.verdict) * rule.graded.points_over(table) / POINTS
+    return log_odds
+
+
+def points_over(table: Columns, bullet: Bullet) -> NDArray[np.int64]:
+    """The points that a rule gives to every case."""
+    condition = bullet.condition
+    if condition is None:
+        return np.zeros(len(table), np.int64)
+    if condition.graded:
+        worth = int(sign_of(condition.verdict)) * (UNIT // POINTS)
+        return worth * condition.graded.points_over(table)
+    return np.asarray(points_of(bullet) * condition.holds_over(table))
 
 
 def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
@@ -70,8 +109,7 @@ def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.flo
     """The log-odds that prior, agent and bullets together give to every case of a table."""
     points = prior_points(table, prior_of(table))
     for bullet in bullets:
-        if bullet.condition is not None:
-            points += points_of(bullet) * bullet.condition.holds_over(table)
+        points += points_over(table, bullet)
     return np.asarray(points / UNIT + table.departures)
 
 

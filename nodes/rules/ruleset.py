@@ -11,16 +11,19 @@ fields in doubt may be. `least` and `most` points are those that they may give.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import filterfalse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
+
 from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
+    points_here,
     points_of,
     weight_of,
 )
@@ -41,7 +44,9 @@ from acegraph.state.values import (
     Scalar,
     Verdict,
     of_source,
+    sign_of,
 )
+from acegraph.state.values.graded import POINTS
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook
@@ -51,7 +56,7 @@ Doubts = Mapping[str, str]
 """Why fields are in doubt, by their names."""
 Undecided = Literal["hold", "expect"]
 """What becomes of a payment on which a doubt matters: it is held, or what is expected decides."""
-TestKey = tuple[str, str, bool, Scalar]
+TestKey = tuple[tuple[str, str, bool, Scalar], ...]
 WHOLE: Final = "case"
 """The name under which a transaction is in doubt as a whole."""
 NOTHING_READ: Final = "nothing could be read from this sentence: the score is that of any case"
@@ -70,11 +75,19 @@ class Scored:
     tests: tuple[Comparison, ...]
     bullet: Bullet | None = None
     """None for a rule of the prior."""
+    part_of: str = ""
+    """The graded rule of which it is a part: at any value at most one of them holds."""
 
     @cached_property
     def fields(self) -> frozenset[str]:
         """The fields that it tests."""
         return frozenset(map(attrgetter("field"), self.tests))
+
+    @cached_property
+    def by_field(self) -> Mapping[TestKey, tuple[Comparison, ...]]:
+        """The tests of each field together."""
+        named = (tuple(t for t in self.tests if t.field == name) for name in sorted(self.fields))
+        return {tuple(test.key for test in tests): tests for tests in named}
 
     def holds(self, fields: Mapping[str, Scalar], doubted: Container[str] = ()) -> bool:
         """Whether all tests hold, apart from those of fields in doubt."""
@@ -123,7 +136,7 @@ class Ruleset:
     """The version of the playbook."""
     undecided: Undecided = "hold"
     shares: Mapping[TestKey, float] = field(default_factory=dict)
-    """Of the labelled cases that have a field, the share on which a test of it holds."""
+    """Of the labelled cases that have a field, the share on which some tests of it hold."""
 
     @classmethod
     def of(
@@ -156,10 +169,12 @@ class Ruleset:
     def expecting(self, cases: CaseTable) -> Ruleset:
         """The same, which decides by what labelled cases let expect where a doubt matters."""
         shares: dict[TestKey, float] = {}
-        for test in {test.key: test for one in self.scored for test in one.tests}.values():
-            column = cases.column(test.field)
-            having = len(cases) if test.is_of_presence or column is None else column.known().sum()
-            shares[test.key] = float(test.holds_over(cases).sum() / max(int(having), 1))
+        for key, tests in {k: t for one in self.scored for k, t in one.by_field.items()}.items():
+            column = cases.column(tests[0].field)
+            is_of_all = column is None or any(test.is_of_presence for test in tests)
+            having = len(cases) if is_of_all or column is None else int(column.known().sum())
+            held = np.logical_and.reduce([test.holds_over(cases) for test in tests])
+            shares[key] = float(held.sum() / max(having, 1))
         return replace(self, undecided="expect", shares=shares)
 
     @cached_property
@@ -174,20 +189,35 @@ class Ruleset:
 
     @cached_property
     def rules_scored(self) -> tuple[Scored, ...]:
-        """The rules that can be tested."""
+        """The rules that can be tested; the points of graded ones are in `steps_scored`."""
         return tuple(
-            [Scored(points_of(b), b.condition.comparisons, b) for b in self.rules if b.condition]
+            [
+                Scored(0 if b.condition.graded else points_of(b), b.condition.comparisons, b)
+                for b in self.rules
+                if b.condition
+            ]
         )
+
+    @cached_property
+    def steps_scored(self) -> tuple[Scored, ...]:
+        """The steps of the graded rules."""
+        found = []
+        for bullet in self.rules:
+            unit = int(sign_of(bullet.verdict)) * (UNIT // POINTS)
+            graded = bullet.condition.graded if bullet.condition else None
+            for points, tests in graded.parts if graded else ():
+                found.append(Scored(points * unit, tests, part_of=bullet.content))
+        return tuple(found)
 
     @property
     def points_by_bullet(self) -> list[tuple[Bullet, int]]:
-        """The bullets that can be tested, with their points."""
-        return [(one.bullet, one.points) for one in self.rules_scored if one.bullet]
+        """The bullets that can be tested, with their points; of graded ones the most."""
+        return [(one.bullet, points_of(one.bullet)) for one in self.rules_scored if one.bullet]
 
     @cached_property
     def scored(self) -> tuple[Scored, ...]:
         """All that is added up."""
-        return (*self.prior_scored, *self.rules_scored)
+        return (*self.prior_scored, *self.rules_scored, *self.steps_scored)
 
     @cached_property
     def tested(self) -> frozenset[str]:
@@ -216,6 +246,7 @@ class Ruleset:
             if one.bullet and one.holds(fields):
                 points += one.points
                 fired.append(one.bullet)
+        points += sum([one.points for one in self.steps_scored if one.holds(fields)])
         decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
         return Ruling(decision, points, self.scale.risk(points), tuple(fired), tuple(prior))
 
@@ -268,10 +299,22 @@ class Ruleset:
         opened = {place: one.points for place, one, is_open in found if is_open}
         ways = self.ways.get(next(iter(doubts)), ()) if len(doubts) == 1 else ()
         sums = [sum([opened[place] for place in way & opened.keys()]) for way in ways] or [
-            sum([min(points, 0) for points in opened.values()]),
-            sum([max(points, 0) for points in opened.values()]),
+            sum([bound(0, *(opened[i] for i in some)) for some in self._together(opened)])
+            for bound in (min, max)
         ]
         return sure + min(sums), sure + max(sums)
+
+    def _together(self, places: Iterable[int]) -> Collection[list[int]]:
+        """Places in `scored`; those of the steps of one rule, of which one holds, together."""
+        found: dict[str | int, list[int]] = {}
+        for place in places:
+            found.setdefault(self.scored[place].part_of or place, []).append(place)
+        return found.values()
+
+    @cached_property
+    def exclusive(self) -> list[list[int]]:
+        """All places in `scored`, those of which only one holds together."""
+        return [*self._together(range(len(self.scored)))]
 
     @cached_property
     def ways(self) -> Mapping[str, Sequence[frozenset[int]]]:
@@ -285,8 +328,8 @@ class Ruleset:
         """The points that the labelled cases which have the fields in doubt let expect."""
         points = float(self.start)
         for _, one, _ in self._that_may_hold(fields, doubts.keys()):
-            in_doubt = (test for test in one.tests if test.field in doubts)
-            points += one.points * math.prod(self.shares.get(test.key, 0.0) for test in in_doubt)
+            in_doubt = (key for key, tests in one.by_field.items() if tests[0].field in doubts)
+            points += one.points * math.prod(self.shares.get(key, 0.0) for key in in_doubt)
         return math.floor(points + 0.5)
 
     def open_rules(self, fields: Mapping[str, Scalar], doubts: Doubts) -> list[Bullet]:
@@ -382,5 +425,5 @@ def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
         if test.op != MENTIONS:  # what it mentions stands in the rule; the text may say anything
             said[test.field] = f"{test.field}={fields.get(test.field)}"
     values = ", ".join(said.values())
-    name, weight = f"{bullet.id}: " if bullet.id else "", f"{weight_of(bullet):+.2f}"
-    return f"{name}{bullet.content} [{f'{values}; {weight}' if values else weight}]"
+    name, weight = f"{bullet.id}: " if bullet.id else "", points_here(bullet, fields) / UNIT
+    return f"{name}{bullet.content} [{f'{values}; ' * bool(values)}{weight:+.2f}]"

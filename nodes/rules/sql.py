@@ -159,6 +159,9 @@ class _Query:
 
     def _holds(self, test: Comparison) -> str:
         """Whether a test holds: true or false, never null."""
+        if steps := test.steps:
+            parts = (tests for points, tests in test.parts if 2 * points >= steps.most)
+            return " OR ".join(" AND ".join(f"({self._holds(t)})" for t in part) for part in parts)
         column, value = self._columns.get(test.field), test.value
         if column is None or test.is_of_presence:
             is_missing = f"{column.name} IS NULL" if column else "TRUE"
@@ -210,7 +213,7 @@ class _Query:
         """The least and the most points of rules that depend on what is in doubt: of one field all
         values are asked; of several, each rule is taken by itself.
         """
-        scored, ways = self._ruleset.scored, self._ruleset.ways
+        ruleset, scored, ways = self._ruleset, self._ruleset.scored, self._ruleset.ways
         doubts = [name for name in sorted(self._ruleset.that_matter) if self._doubt(name)]
         alone = {
             " AND NOT ".join(map(self._doubt, [name, *(n for n in doubts if n != name)])): [
@@ -220,9 +223,16 @@ class _Query:
             for name in doubts
             if ways.get(name)
         }
-        opened = [(f"{self._may(one)} AND NOT ({self._for_certain(one)})", one) for one in scored]
-        for name, bound, sign in (("least", "LEAST", -1), ("most", "GREATEST", 1)):
-            others = self._sum(((holds, o.points) for holds, o in opened if o.points * sign > 0), 0)
+        opened = [
+            f"CASE WHEN {self._may(one)} AND NOT ({self._for_certain(one)}) "
+            f"THEN {one.points} ELSE 0 END"
+            for one in scored
+        ]
+        for name, bound in (("least", "LEAST"), ("most", "GREATEST")):
+            terms = (
+                [opened[i] for i in places if scored[i].points] for places in ruleset.exclusive
+            )
+            others = "\n + ".join(["0", *(f"{bound}(0, {', '.join(t)})" for t in terms if t)])
             cases = [f"WHEN {when} THEN {bound}({', '.join(them)})" for when, them in alone.items()]
             yield f"CASE WHEN FALSE THEN 0 {' '.join(cases)} ELSE {others} END AS {name}"
 
@@ -233,9 +243,9 @@ class _Query:
     def _worth(self, one: Scored) -> str:
         """The points of a rule, where it is in doubt as often as labelled cases bear it out."""
         shares = (
-            f"CASE WHEN {doubt} THEN {_literal(self._ruleset.shares.get(test.key, 0.0))} ELSE 1 END"
-            for test in one.tests
-            if (doubt := self._doubt(test.field))
+            f"CASE WHEN {doubt} THEN {_literal(self._ruleset.shares.get(key, 0.0))} ELSE 1 END"
+            for key, tests in one.by_field.items()
+            if (doubt := self._doubt(tests[0].field))
         )
         return " * ".join([f"{one.points}e0", *shares])
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from acegraph.state.task.field import Field
-from acegraph.state.values import MENTIONS, Comparison, Scalar, is_number
+from acegraph.state.values import BY, MENTIONS, Comparison, Scalar, is_number
 
 
 def ways_of(
@@ -52,6 +52,6 @@ def telling_values(tests: Sequence[Comparison], declared: Field | None) -> list[
     if declared and declared.closed:
         values += declared.words
     elif kind not in ("number", "flag"):
-        words = [test.value for test in tests if isinstance(test.value, str)]
+        words = [test.value for test in tests if isinstance(test.value, str) and test.op != BY]
         values += [*words, "-".join(["", *words])]
     return values

@@ -14,7 +14,7 @@ from acegraph.nodes.evidence.backtest import chance, tally
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain, sigmoid
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
-from acegraph.nodes.rules.points import start_over, weight_of
+from acegraph.nodes.rules.points import UNIT, points_over, start_over, weight_of
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state.values import Bullet, CaseTable, Condition, sign_of
 
@@ -103,15 +103,17 @@ def weights_of(
 ) -> list[float | None]:
     """The weights of bullets that fit the labelled cases best, on top of the `start` log-odds.
 
-    A bullet that fired too rarely gets None: the lack of cases is no evidence against it. Bullets
-    that were refined by costs are fitted by them.
+    A bullet that fired too rarely gets None: the lack of cases is no evidence against it; and so
+    does a graded one, which says itself what it adds. Bullets that were refined by costs are fitted
+    by them.
     """
     shares, costs = case_shares(table), costs_behind(bullets)
-    enough = np.rint(fired @ shares) >= _FIRES_TO_FIT
+    is_graded = np.array([bullet.is_graded for bullet in bullets], bool)
+    enough = (np.rint(fired @ shares) >= _FIRES_TO_FIT) & ~is_graded
     fitted = [b for b, is_fitted in zip(bullets, enough, strict=True) if is_fitted]
-    for bullet, its_fires, is_fitted in zip(bullets, fired, enough, strict=True):
+    for bullet, is_fitted in zip(bullets, enough, strict=True):
         if not is_fitted:
-            start = start + weight_of(replace(bullet, weight=None)) * its_fires
+            start = start + points_over(table, replace(bullet, weight=None)) / UNIT
     signs = np.array([sign_of(b.verdict) for b in fitted])
     guess = np.array([b.weight or 0.0 for b in fitted])
     if costs:
@@ -127,7 +129,7 @@ def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Nu
     agreeing = table.labelled(bullet.verdict)
     shares = case_shares(table)
     right, fires, total, cases = tally(fired, agreeing, shares)
-    if fires < _FIRES_TO_RETIRE:
+    if fires < _FIRES_TO_RETIRE or bullet.is_graded:
         return ""
     record = f"right on {right} of {fires} labelled cases"
     if weight == 0:

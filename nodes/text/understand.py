@@ -95,7 +95,7 @@ def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transacti
     'amount: 40.0; vpn: true'
     """
     conditions = (bullet.condition for bullet in bullets if bullet.condition)
-    tests = [test for condition in conditions for test in condition.comparisons]
+    tests = [test for condition in conditions for test in condition.spelled]
     task = grown(CARD_PAYMENTS, CaseTable(), tests)
     return understand_given(Transaction.of(given), task).transaction
 

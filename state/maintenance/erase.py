@@ -211,7 +211,7 @@ def _rows_with(writer: LedgerWriter, value: str) -> int:
 def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Clean) -> dict[str, object]:
     """Those columns of a row that hold an identifying text, without that text."""
     rule = read_condition(row.get("condition"))
-    tests = rule.comparisons if rule else ()
+    tests = rule.spelled if rule else ()
     compared = [written(one.value) for one in tests if not isinstance(one.value, bool | None)]
     is_kept = all(without(value) == value for value in compared)
     new: dict[str, object] = {}

@@ -131,7 +131,7 @@ class Declarations(Bullets):
             return cast(Task, kept[1])
         base = Task.from_json(stored[1]) if stored else CARD_PAYMENTS
         conditions = (b.condition for b in self._bullets.of_node(node).rows if b.condition)
-        task = grown(base, table, [test for one in conditions for test in one.comparisons])
+        task = grown(base, table, [test for one in conditions for test in one.spelled])
         table.shared[_CACHED] = (key, task)
         return task
 

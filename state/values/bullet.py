@@ -82,6 +82,11 @@ class Bullet:
         return self.condition.verdict if self.condition else None
 
     @property
+    def is_graded(self) -> bool:
+        """Whether what it adds goes by the value of its field."""
+        return self.condition is not None and self.condition.graded is not None
+
+    @property
     def is_on_trial(self) -> bool:
         """Whether it is a rule that nothing speaks against and nothing proves yet: a model that
         reads sees it, marked as such, and it decides nothing by itself.

@@ -1,5 +1,7 @@
 """A condition: up to three comparisons over a transaction's fields and the verdict that follows.
 
+Or one test by degrees: how much speaks for the verdict goes by the value of a field (graded.py).
+
 It is plain data, not code: it can be stored, written as a sentence, read back, and tested on
 thousands of past cases at once. It does not know where the fields come from.
 """
@@ -18,6 +20,7 @@ from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
 from acegraph.state.values.cases import Columns
+from acegraph.state.values.graded import Steps, steps_of
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.texts import MAX_PHRASE, folded_words, mentions
 from acegraph.state.values.transaction import Scalar
@@ -28,6 +31,8 @@ _ORDER: Final = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": op
 _EQUALITY: Final = ("is", "is not")
 _PRESENCE: Final = ("is missing", "is known")
 MENTIONS: Final = "mentions"
+BY: Final = "by"
+"""The comparison that holds by degrees: its value is the text of its steps."""
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*+")
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*+"'
 # A comma separates thousands: "3,5" is not a number here, and must not be read as 35.
@@ -41,6 +46,12 @@ _TEST = re.compile(
 )
 _COMPARED = re.compile(r"(?:<=|>=|<|>|=)\s*[^\s=]")
 OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
+_GRADED = re.compile(
+    rf"\s*(?P<verdict>APPROVE|DECLINE)\s+(?:by\s+(?P<field>{_QUOTED}|{_BARE_FIELD.pattern}):"
+    rf"|the\s+more\s+(?P<grows>{_QUOTED}|{_BARE_FIELD.pattern})\s+goes\s)\s*"
+    r"(?P<steps>(?:from\s|\+?\d).*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
 
 
@@ -70,7 +81,7 @@ class Comparison:
     def __post_init__(self) -> None:
         if not isinstance(self.field, str) or not self.field:
             raise InvalidCondition(f"a comparison names a field; found {self.field!r}")
-        if self.op not in (*_ORDER, *_EQUALITY, *_PRESENCE, MENTIONS):
+        if self.op not in (*_ORDER, *_EQUALITY, *_PRESENCE, MENTIONS, BY):
             raise InvalidCondition(f"unknown comparison {self.op!r} on field {self.field!r}")
         if self.op in _ORDER and not is_number(self.value):
             raise InvalidCondition(f"{self.field} {self.op} wants a number, found {self.value!r}")
@@ -78,6 +89,9 @@ class Comparison:
             raise InvalidCondition(f"{self.field} {self.op} wants a value")
         if self.op in _PRESENCE and self.value is not None:
             raise InvalidCondition(f"{self.field} {self.op} takes no value")
+        if self.op == BY:
+            steps = steps_of(self.value if isinstance(self.value, str) else "")
+            object.__setattr__(self, "value", steps.render())
         if self.op == MENTIONS:
             words = folded_words(self.value) if isinstance(self.value, str) else ""
             if not 1 <= len(words.split()) <= MAX_PHRASE:
@@ -96,8 +110,23 @@ class Comparison:
         """Whether it asks whether there is a value, and not for one."""
         return self.op in _PRESENCE
 
+    @property
+    def steps(self) -> Steps | None:
+        """The steps of a test that holds by degrees."""
+        return steps_of(str(self.value)) if self.op == BY else None
+
+    @property
+    def parts(self) -> "list[tuple[int, tuple[Comparison, ...]]]":
+        """Of a test by degrees: points, each with the tests that hold where these count."""
+        return [
+            (points, tuple(Comparison(self.field, op, value) for op, value in tests))
+            for points, tests in (self.steps.parts() if self.steps else ())
+        ]
+
     def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
         """Whether the test holds; None if the transaction lacks the field.
+
+        One by degrees holds where at least half of the most points count.
 
         >>> Comparison("amount", ">=", 100).holds({"amount": 250})
         True
@@ -109,6 +138,9 @@ class Comparison:
             return value is None
         if self.op == "is known":
             return value is not None
+        if steps := self.steps:
+            is_told = self.field in fields or steps.missing
+            return 2 * steps.of(value) >= steps.most if is_told else None
         if self.field not in fields:
             return None
         if value is None:
@@ -123,6 +155,8 @@ class Comparison:
 
     def holds_over(self, table: Columns) -> NDArray[np.bool_]:
         """For each case of a table, whether the test holds; False if the case lacks the field."""
+        if steps := self.steps:
+            return 2 * self.points_over(table) >= steps.most
         column = table.column(self.field)
         if column is None:
             return np.full(len(table), self.op == "is missing")
@@ -139,9 +173,19 @@ class Comparison:
         assert isinstance(self.value, int | float)
         return np.asarray(_ORDER[self.op](column.numbers, float(self.value)), dtype=bool)
 
+    def points_over(self, table: Columns) -> NDArray[np.int64]:
+        """For each case of a table, the points of a test by degrees, in hundredths."""
+        points = np.zeros(len(table), np.int64)
+        for worth, tests in self.parts:
+            points += worth * np.logical_and.reduce([test.holds_over(table) for test in tests])
+        return points
+
     def render(self) -> str:
         """The comparison as a phrase that `Condition.parse` reads back."""
         name = written_field(self.field)
+        if steps := self.steps:
+            slope = steps.slope()
+            return f"the more {name} goes {slope}" if slope else f"{BY} {name}: {self.value}"
         if self.op in _PRESENCE:
             return f"{name} {self.op}"
         return f"{name} {self.op} {json.dumps(self.value, ensure_ascii=False)}"
@@ -163,6 +207,20 @@ class Condition:
             raise InvalidCondition(
                 "whoever pays writes the text: what it mentions can only DECLINE"
             )
+        if len(self.comparisons) > 1 and any(test.op == BY for test in self.comparisons):
+            raise InvalidCondition("a rule that goes by the value of a field has no other test")
+
+    @property
+    def graded(self) -> Comparison | None:
+        """The test by degrees, if it is one."""
+        return self.comparisons[0] if self.comparisons[0].op == BY else None
+
+    @property
+    def spelled(self) -> tuple[Comparison, ...]:
+        """The comparisons; of a test by degrees those that its steps make."""
+        if self.graded is None:
+            return self.comparisons
+        return tuple(test for _, tests in self.graded.parts for test in tests)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -197,7 +255,8 @@ class Condition:
         >>> Condition((Comparison("amount", ">=", 1000),), "DECLINE").render()
         'DECLINE when amount >= 1000'
         """
-        return f"{self.verdict} when " + " and ".join(c.render() for c in self.comparisons)
+        tests = " and ".join(c.render() for c in self.comparisons)
+        return f"{self.verdict} {tests}" if self.graded else f"{self.verdict} when {tests}"
 
     @classmethod
     def parse(cls, text: str) -> "Condition":
@@ -206,6 +265,10 @@ class Condition:
         >>> Condition.parse("decline if amount > 1,000 and account_age_days < 60.").render()
         'DECLINE when amount > 1000 and account_age_days < 60'
         """
+        if graded := _GRADED.fullmatch(text):
+            field = graded["field"] or graded["grows"]
+            name = str(_read_value(field)) if field.startswith('"') else field
+            return cls((Comparison(name, BY, graded["steps"]),), parse_verdict(graded["verdict"]))
         opening = OPENING.match(text)
         if not opening:
             raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
@@ -266,7 +329,7 @@ def stated_condition(text: str) -> Condition | None:
     refused, since nobody would use it.
     """
     opening = OPENING.match(text)
-    is_meant = opening and _COMPARED.search(text, opening.end())
+    is_meant = _GRADED.fullmatch(text) or (opening and _COMPARED.search(text, opening.end()))
     return Condition.parse(text) if is_meant else parse_condition(text)
 
 

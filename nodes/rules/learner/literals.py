@@ -139,7 +139,7 @@ def _comparisons(name: str, table: CaseTable, shares: Numbers) -> Iterator[Compa
             yield Comparison(name, ">=", cut)
         yield from (Comparison(name, "is", code) for code in _codes(column.known_numbers()))
     else:
-        yield from (Comparison(name, "is", value) for value in _groups(column))
+        yield from (Comparison(name, "is", value) for value in common_groups(column))
         yield from (Comparison(name, "is not", value) for value in common_values(column))
     if not column.known().all():
         yield Comparison(name, "is missing")
@@ -203,7 +203,7 @@ def roundest(low: float, high: float) -> float | int:
     return float(high)
 
 
-def _groups(column: Column) -> list[str | bool]:
+def common_groups(column: Column) -> list[str | bool]:
     """The values of a category; of very many, such as countries, the most frequent ones."""
     counts = column.counts()
     often = sorted(counts, key=lambda value: -counts[value])[:MAX_CATEGORIES]

@@ -21,11 +21,12 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import caught_in_counts, newest_sixth
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, log_odds_of, residuals
 from acegraph.nodes.evidence.stakes import stakes_over
+from acegraph.nodes.rules.learner.curves import BestCurves, best_curves, binned
 from acegraph.nodes.rules.learner.fine_cuts import with_fine_cuts
 from acegraph.nodes.rules.learner.literals import Literals, closest_cuts
 from acegraph.nodes.rules.learner.search import Fit, Rows, search, shortened
 from acegraph.nodes.rules.learner.signal import chance_of_no_signal
-from acegraph.nodes.rules.points import start_over
+from acegraph.nodes.rules.points import graded_over, start_over
 from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
 from acegraph.nodes.rules.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
@@ -63,6 +64,8 @@ _MANY: Final = 1_000
 _REPEATED: Final = 1_000
 """With fewer cases they are held out again in other parts, at most so often:"""
 _MOST_REPEATS: Final = 4
+_CLEARLY: Final = 1.5
+"""Standard errors by which curves must be better than rules, which are read at once."""
 _CHOSEN: Final = 2.0
 """How much log-likelihood a comparison of a standing rule seems to gain without a cause: its field
 and its cut were chosen with the cases that are held out (Akaike 1974)."""
@@ -129,22 +132,28 @@ def best_rules(
         return None
     held_out = _HeldOut.of(searched, most)
     shape = held_out.best(is_shortest=not (is_ranked or is_stream))
-    log_odds, explained = held_out.log_odds[shape], held_out.likelihood[shape]
+    log_odds, explained, length = held_out.log_odds[shape], held_out.likelihood[shape], shape.length
+    curves = None if is_stream or is_ranked else held_out.curves(searched, table)
+    if curves:
+        log_odds, explained, length = curves.log_odds, curves.likelihood, curves.length
     sureness = in_standard_errors(explained - held_out.plain)
     stands_out = sureness >= _SURE_IF_IT_STANDS_OUT and chance_of_no_signal(searched.rows) <= signal
-    if shape.length == 0 or not (stands_out or sureness >= _SURE):
+    if length == 0 or not (stands_out or sureness >= _SURE):
         return None
-    *_, fit = searched.sets(searched.rows, shape.pairs, shape.length)
-    if not is_ranked:
-        fit = shortened(searched.rows, fit, staying)
-    found = searched.conditions(fit, table)
+    if curves:
+        found = [*curves.conditions]
+    else:
+        *_, fit = searched.sets(searched.rows, shape.pairs, shape.length)
+        if not is_ranked:
+            fit = shortened(searched.rows, fit, staying)
+        found = searched.conditions(fit, table)
     if not found:
         return None
     highest = HighestRisk()
     if is_ranked:
         cases = round(float(case_shares(table).sum()))
         highest = HighestRisk.of(searched.rows.fraud, log_odds, searched.stand_for, cases)
-    chosen = _CHOSEN * sum(len(c.comparisons) for c in standing)
+    chosen = _CHOSEN * sum(len(c.spelled) for c in standing)
     return RuleSet(
         tuple(found[:most]),
         float((explained - held_out.plain).mean()),
@@ -177,6 +186,10 @@ class _Searched:
     staying: int
     newest: Mask
     """Which of the cases are among the newest of the whole table."""
+    graded: Numbers
+    """What the standing rules add that go by the value of a field."""
+    chosen: Mask
+    """Which cases of the table are searched."""
 
     @classmethod
     def of(
@@ -203,17 +216,20 @@ class _Searched:
         stand_for = shares * table.weights
         if costs:
             shares = shares * stakes_over(table, costs)
-        fired = fired_over(standing, table)[:, chosen]
-        offered = len(standing) if offers else staying
+        plain = [rule for rule in standing if not rule.graded]
+        stay = sum(not rule.graded for rule in standing[:staying])
+        fired = fired_over(plain, table)[:, chosen]
+        offered = len(plain) if offers else stay
         literals = Literals.of(table, of_case, chosen)
+        start = start_over(table) + graded_over(standing[:staying], table)
         rows = Rows(
-            literals.with_rules(standing[:offered], fired[:offered]),
+            literals.with_rules(plain[:offered], fired[:offered]),
             fraud[chosen],
-            start_over(table)[chosen],
+            start[chosen],
             shares[chosen],
         )
-        newest = newest_sixth(table)[chosen]
-        return cls(rows, stand_for[chosen], tuple(standing), fired, staying, newest)
+        newest, graded = newest_sixth(table)[chosen], graded_over(standing[staying:], table)[chosen]
+        return cls(rows, stand_for[chosen], tuple(plain), fired, stay, newest, graded, chosen)
 
     def sets(self, rows: Rows, pairs: bool, most: int) -> Iterator[Fit]:
         """The best sets of these rows, longer and longer, each with the rules that stay."""
@@ -258,6 +274,8 @@ class _HeldOut:
     """The same by the prior alone."""
     stood: Numbers
     """The same with the rules that stand."""
+    parts: Mask
+    """The cases that were held out together, a row a part."""
 
     @classmethod
     def of(cls, searched: _Searched, most: int) -> "_HeldOut":
@@ -271,7 +289,8 @@ class _HeldOut:
         likelihood = {shape: np.zeros(n) for shape in shapes}
         plain, stood = np.zeros(n), np.zeros(n)
         times = min(max(_REPEATED // n, 1), _MOST_REPEATS)
-        for out in _parts(rows.fraud, times):
+        parts = np.array([*_parts(rows.fraud, times)])
+        for out in parts:
             known, unseen = rows.part(~out), rows.part(out)
             by_itself, with_rules = _without_new_rules(searched, out)
             plain[out] += by_itself / times
@@ -283,7 +302,18 @@ class _HeldOut:
                     shape = _Shape(pairs, length)
                     log_odds[shape][out] += by_set / times
                     likelihood[shape][out] += unseen.log_likelihood(by_set) / times
-        return cls(rows.fraud, log_odds, likelihood, plain, stood)
+        return cls(rows.fraud, log_odds, likelihood, plain, stood, parts)
+
+    def curves(self, searched: _Searched, table: CaseTable) -> BestCurves | None:
+        """Curves, if they explain held-out cases clearly better than any set of rules."""
+        fields = binned(table, case_shares(table), searched.chosen)
+        if not fields:
+            return None
+        rows = searched.rows
+        found = best_curves(fields, rows.fraud, rows.start, rows.shares, self.parts)
+        best = self.likelihood[self.best(is_shortest=False)]
+        better = in_standard_errors(found.likelihood - best)
+        return found if better > _CLEARLY else None
 
     def best(self, *, is_shortest: bool) -> _Shape:
         """The shape to choose: the best, or the shortest that is hardly worse."""
@@ -340,11 +370,12 @@ def _without_new_rules(searched: _Searched, out: Mask) -> tuple[Numbers, Numbers
     known, unseen = searched.rows.part(~out), searched.rows.part(out)
     slope, shift = best_line(known.fraud, known.start, known.shares)
     plain = unseen.log_likelihood(slope * unseen.start + shift)
-    if not searched.standing:
+    if not (searched.standing or searched.graded.any()):
         return plain, plain
     rules, fired = searched.standing, searched.fired
     none = Literals((), np.zeros((0, len(out)), bool), ())
-    alone = replace(searched.rows, literals=none.with_rules(rules, fired))
+    start = searched.rows.start + searched.graded
+    alone = replace(searched.rows, literals=none.with_rules(rules, fired), start=start)
     fit = Fit.of(alone.part(~out), [(i,) for i in range(len(rules))])
     return plain, unseen.log_likelihood(fit.log_odds(alone.part(out)))
 

@@ -44,7 +44,19 @@ TESTED = [*COLUMNS, "at.hour", "at.weekday", "at.month", "day.month"]
 TESTED += ["day.hour", "absent"]
 
 
+GRADED = (
+    "DECLINE by number: 0, from 1 +0.5, from 12.5 +2, missing +1.5",
+    "APPROVE the more whole goes from 0 to 1000: up to +2",
+    "DECLINE the more number goes from 20 to -4: up to +0.8",
+    'DECLINE by text: +0.25, "a" +0, "caf\u00e9" +1.5, missing +1.5',
+    "DECLINE by flag: 0, true +1",
+    "DECLINE by absent: 0, from 3 +1, missing +1",
+    "DECLINE by at.hour: +0.2, from 6 +0, from 22 +1.2",
+)
+
+
 def conditions() -> Iterator[Condition]:
+    yield from map(Condition.parse, GRADED)
     for name in TESTED:
         yield Condition.parse(f"DECLINE when {name} is missing")
         yield Condition.parse(f"DECLINE when {name} is known")
@@ -128,6 +140,10 @@ RULES = (
     "DECLINE when absent is missing and at.month is 2",
     'DECLINE when city is "x\'y"',
     "DECLINE when new is missing and score is not 0",
+    "DECLINE by score: +0.3, from 12.5 +2.5, from 500 +1, missing +0.8",
+    'DECLINE by city: +0.4, "Paris" +0, "Oslo" +1.7',
+    "APPROVE the more amount goes from 500 to 2500: up to +1.5",
+    "DECLINE by hour: +0.9, from 6 +0, from 22 +1.4",
 )
 COSTS = AceContext(
     policy={"costs": {"missed_fraud": 1, "false_decline": 0.2, "decline_fee": 5}, "base_rate": 0.05}

@@ -1,0 +1,102 @@
+"""Graded rules: what they say is read back, and each value has the points that it says."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.state import Bullet, Condition, InvalidCondition
+from acegraph.state.values.graded import MAX_STEPS, Steps, steps_of
+
+NUMBERS = st.floats(-1e9, 1e9).map(lambda number: float(f"{number:.6g}"))
+WORDS = st.one_of(st.text(st.characters(codec="utf-8", exclude_categories=["C"])), st.booleans())
+
+
+@st.composite
+def some_steps(draw: st.DrawFn) -> Steps:
+    cuts = st.lists(NUMBERS, min_size=1, max_size=MAX_STEPS, unique=True).map(sorted)
+    words = st.lists(WORDS, min_size=1, max_size=MAX_STEPS, unique_by=repr)
+    places = draw(st.one_of(cuts, words))
+    size = len(places) + 2
+    points = draw(st.lists(st.integers(0, 2000), min_size=size, max_size=size))
+    points[draw(st.integers(0, size - 1))] = draw(st.integers(1, 2000))
+    return Steps(tuple(places), tuple(points[:-1]), points[-1])
+
+
+@given(some_steps(), st.sampled_from(["APPROVE", "DECLINE"]))
+def test_a_graded_rule_is_read_back_from_its_sentence(steps: Steps, verdict: str) -> None:
+    rule = Condition.parse(f"{verdict} by score: {steps.render()}")
+    assert rule.graded is not None
+    assert rule.graded.steps == steps
+    assert Condition.parse(rule.render()) == rule
+    assert Condition.from_json(rule.to_json()) == rule
+
+
+@given(some_steps(), st.one_of(NUMBERS, WORDS, st.none()))
+def test_at_each_value_one_part_holds_with_its_points(steps: Steps, value: object) -> None:
+    rule = Condition.parse(f"DECLINE by score: {steps.render()}")
+    assert rule.graded is not None
+    fields = {"score": value}
+    holding = [points for points, tests in rule.graded.parts if all(t.holds(fields) for t in tests)]
+    assert holding == ([steps.of(value)] if steps.of(value) else [])
+    assert rule.holds(fields) == (2 * steps.of(value) >= steps.most)
+
+
+def test_a_slope_has_eight_even_steps_and_says_its_ends() -> None:
+    rule = Condition.parse("DECLINE the more balance goes from 3000 to 12000: up to +3.1")
+    assert rule.render() == "DECLINE the more balance goes from 3000 to 12000: up to +3.1"
+    assert rule.graded is not None
+    assert rule.graded.steps is not None
+    of = rule.graded.steps.of
+    assert [of(3000), of(4125), of(7500), of(12000), of(1e9)] == [0, 39, 155, 310, 310]
+    down = Condition.parse("DECLINE the more age goes from 90 to 10: up to +2")
+    assert down.graded is not None
+    assert down.graded.steps is not None
+    assert (down.graded.steps.of(5), down.graded.steps.of(95)) == (200, 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0",
+        "0, from 3",
+        "0, from 3 +1, from 2 +2",
+        '0, from 3 +1, "NG" +2',
+        "0, from 3 +0",
+        "0, from 3 +21",
+        "0, " + ", ".join(f"from {n} +1" for n in range(9)),
+        "from 5 to 5: up to +1",
+        "0, from 3 +1 and then some",
+    ],
+)
+def test_what_is_no_row_of_steps_is_refused(text: str) -> None:
+    with pytest.raises(InvalidCondition):
+        steps_of(text)
+
+
+def test_a_graded_rule_has_no_other_test() -> None:
+    with pytest.raises(InvalidCondition, match="no other test"):
+        Condition.from_json(
+            {
+                "verdict": "DECLINE",
+                "all": [
+                    {"field": "score", "op": "by", "value": "0, from 3 +1"},
+                    {"field": "vpn", "op": "is", "value": True},
+                ],
+            }
+        )
+
+
+def test_a_field_in_doubt_may_have_each_of_the_points_once() -> None:
+    sentences = ("DECLINE by score: +0.5, from 3 +2, from 9 +0", "DECLINE by speed: 0, from 3 +1")
+    bullets = [
+        Bullet(f"b{n}", text, "n", condition=Condition.parse(text))
+        for n, text in enumerate(sentences)
+    ]
+    rules = Ruleset(tuple(bullets))
+    doubts = {"score": "missing", "speed": "missing"}
+    start = rules.start
+    assert rules.bounds({}, doubts) == (start, start + 30_000)
+    assert rules.bounds({"speed": 4.0}, {"score": "missing"}) == (start + 10_000, start + 30_000)
+    ruling = rules.weigh({"score": 5, "speed": 1})
+    assert (ruling.points, [b.id for b in ruling.fired]) == (start + 20_000, ["b0"])
