@@ -174,7 +174,7 @@ class LedgerWriter:
                 self.run(_INSERTS[name], some)
                 continue
             names = ", ".join(f'"{column}"' for column in (*_COLUMNS[name], "hash"))
-            with self._cursor.copy(f"COPY {name} ({names}) FROM STDIN") as copied:  # type: ignore[attr-defined]
+            with self._cursor.copy(f"COPY {name} ({names}) FROM STDIN") as copied:
                 for row in some:
                     copied.write_row(row)
 

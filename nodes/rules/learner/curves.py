@@ -125,8 +125,8 @@ class Curves:
         p, n = sigmoid(log_odds), len(samples)
         places = (one.codes + one.size * np.arange(n)[:, None]).ravel()
         gain, curve = (
-            np.bincount(places, by_case.ravel(), one.size * n).reshape(n, one.size)
-            for by_case in (samples * (self.fraud - p), samples * p * (1 - p))
+            np.bincount(places, of_case.ravel(), one.size * n).reshape(n, one.size).astype(float)
+            for of_case in (samples * (self.fraud - p), samples * p * (1 - p))
         )
         each = gain / (curve + _RIDGE)
         if one.are_words:
@@ -242,7 +242,7 @@ def _ranks(curves: Sequence[Numbers], fields: Sequence[Binned], samples: Numbers
 
 def steps_of_curve(one: Binned, curve: Numbers, weights: Numbers) -> Steps | None:
     """A curve as the fewest steps that say about as much; None if it says nothing."""
-    counted = np.bincount(one.codes, weights, one.size)
+    counted = np.bincount(one.codes, weights, one.size).astype(float)
     ordered = np.arange(one.size - 1)
     if one.are_words:  # those with the same points share a step; of many the farthest are named
         apart = counted * (curve - np.average(curve, weights=counted + 1e-9)) ** 2
