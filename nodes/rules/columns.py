@@ -102,8 +102,7 @@ class BatchDecider:
         ruleset, tests = self._ruleset, BatchTests(batch)
         points = np.full(len(batch), ruleset.start, dtype=np.int32)
         prior = _added(points, ruleset.prior_scored, tests)
-        fired = _added(points, ruleset.rules_scored, tests)
-        _added(points, ruleset.steps_scored, tests)
+        fired = _added(points, ruleset.rules_scored, tests)[: len(ruleset.points_by_bullet)]
         column = batch.column(self._amount)
         amounts = np.full(len(batch), np.nan) if column is None else column.numbers
         limits = ruleset.scale.limits(amounts)

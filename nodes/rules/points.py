@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule
-from acegraph.state.values import Bullet, CaseTable, Columns, Condition, Scalar, is_number, sign_of
-from acegraph.state.values.graded import POINTS, Steps
+from acegraph.state.values import (
+    POINTS,
+    Bullet,
+    CaseTable,
+    Columns,
+    Condition,
+    Scalar,
+    is_number,
+    sign_of,
+)
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
 UNFITTED_WEIGHT: Final = 2.0
@@ -44,8 +52,8 @@ def weight_of(bullet: Bullet) -> float:
     if bullet.weight is not None:
         return bullet.weight
     sign = sign_of(bullet.verdict)
-    if steps := steps_behind(bullet):
-        return sign * steps.most / POINTS
+    if bullet.condition and (graded := bullet.condition.graded) and graded.steps:
+        return sign * graded.steps.most / POINTS
     helpful, harmful = bullet.helpful_count, bullet.harmful_count
     prior = math.exp(UNFITTED_WEIGHT)  # as if it had been helpful e^w times and harmful once
     strength = math.log((helpful + prior) / (harmful + 1.0))
@@ -57,19 +65,13 @@ def points_of(bullet: Bullet) -> int:
     return round(weight_of(bullet) * UNIT)
 
 
-def steps_behind(bullet: Bullet) -> Steps | None:
-    """The steps of a graded rule."""
-    graded = bullet.condition.graded if bullet.condition else None
-    return graded.steps if graded else None
-
-
 def points_here(bullet: Bullet, fields: Mapping[str, Scalar]) -> int:
     """The points that a rule gives to a case."""
-    if steps := steps_behind(bullet):
-        (name,) = bullet.condition.fields if bullet.condition else ("",)
-        return int(sign_of(bullet.verdict)) * steps.of(fields.get(name)) * (UNIT // POINTS)
-    holds = bullet.condition.holds(fields) if bullet.condition else False
-    return points_of(bullet) if holds else 0
+    condition = bullet.condition
+    if condition and condition.graded:
+        value, steps = fields.get(condition.graded.field), condition.graded.steps
+        return int(sign_of(condition.verdict)) * (steps.of(value) if steps else 0) * UNIT // POINTS
+    return points_of(bullet) if condition and condition.holds(fields) else 0
 
 
 def graded_over(rules: Iterable[Condition], table: CaseTable) -> NDArray[np.float64]:

@@ -36,6 +36,7 @@ from acegraph.state.values import (
     APPROVE,
     DECLINE,
     MENTIONS,
+    POINTS,
     SENTENCE,
     UNDECIDED,
     Bullet,
@@ -46,7 +47,6 @@ from acegraph.state.values import (
     of_source,
     sign_of,
 )
-from acegraph.state.values.graded import POINTS
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook
@@ -189,25 +189,16 @@ class Ruleset:
 
     @cached_property
     def rules_scored(self) -> tuple[Scored, ...]:
-        """The rules that can be tested; the points of graded ones are in `steps_scored`."""
-        return tuple(
-            [
-                Scored(0 if b.condition.graded else points_of(b), b.condition.comparisons, b)
-                for b in self.rules
-                if b.condition
-            ]
-        )
-
-    @cached_property
-    def steps_scored(self) -> tuple[Scored, ...]:
-        """The steps of the graded rules."""
-        found = []
+        """The rules that can be tested, then the steps of the graded ones with their points."""
+        rules, steps = list[Scored](), list[Scored]()
         for bullet in self.rules:
-            unit = int(sign_of(bullet.verdict)) * (UNIT // POINTS)
-            graded = bullet.condition.graded if bullet.condition else None
-            for points, tests in graded.parts if graded else ():
-                found.append(Scored(points * unit, tests, part_of=bullet.content))
-        return tuple(found)
+            if condition := bullet.condition:
+                graded, unit = condition.graded, int(sign_of(bullet.verdict)) * (UNIT // POINTS)
+                worth = 0 if graded else points_of(bullet)
+                rules.append(Scored(worth, condition.comparisons, bullet))
+                for points, tests in graded.parts if graded else ():
+                    steps.append(Scored(points * unit, tests, part_of=bullet.content))
+        return (*rules, *steps)
 
     @property
     def points_by_bullet(self) -> list[tuple[Bullet, int]]:
@@ -217,7 +208,7 @@ class Ruleset:
     @cached_property
     def scored(self) -> tuple[Scored, ...]:
         """All that is added up."""
-        return (*self.prior_scored, *self.rules_scored, *self.steps_scored)
+        return (*self.prior_scored, *self.rules_scored)
 
     @cached_property
     def tested(self) -> frozenset[str]:
@@ -243,10 +234,10 @@ class Ruleset:
                 points += one.points
                 prior.append(number)
         for one in self.rules_scored:
-            if one.bullet and one.holds(fields):
+            if one.holds(fields):
                 points += one.points
-                fired.append(one.bullet)
-        points += sum([one.points for one in self.steps_scored if one.holds(fields)])
+                if one.bullet:
+                    fired.append(one.bullet)
         decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
         return Ruling(decision, points, self.scale.risk(points), tuple(fired), tuple(prior))
 
@@ -425,5 +416,7 @@ def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
         if test.op != MENTIONS:  # what it mentions stands in the rule; the text may say anything
             said[test.field] = f"{test.field}={fields.get(test.field)}"
     values = ", ".join(said.values())
-    name, weight = f"{bullet.id}: " if bullet.id else "", points_here(bullet, fields) / UNIT
+    name, weight = f"{bullet.id}: " if bullet.id else "", weight_of(bullet)
+    if bullet.condition.graded:
+        weight = points_here(bullet, fields) / UNIT
     return f"{name}{bullet.content} [{f'{values}; ' * bool(values)}{weight:+.2f}]"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from acegraph.state.values.bullet import Status, WAITS_FOR, newest_set, number_of, of_source
     from acegraph.state.values.cases import Case, CaseTable, Column, Columns, grown, stepped
     from acegraph.state.values.condition import BY, Comparison, Condition, ConditionData
+    from acegraph.state.values.condition import POINTS
     from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, is_meant_as_condition
     from acegraph.state.values.condition import parse_condition, stated_condition, written_field
     from acegraph.state.values.costs import CostMatrix

@@ -6,13 +6,15 @@ It is plain data, not code: it can be stored, written as a sentence, read back, 
 thousands of past cases at once. It does not know where the fields come from.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import operator
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +22,13 @@ from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
 from acegraph.state.values.cases import Columns
-from acegraph.state.values.graded import Steps, steps_of
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.texts import MAX_PHRASE, folded_words, mentions
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict, parse_verdict
+
+if TYPE_CHECKING:
+    from acegraph.state.values.graded import Steps
 
 MAX_COMPARISONS: Final = 3
 _ORDER: Final = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
@@ -33,6 +37,8 @@ _PRESENCE: Final = ("is missing", "is known")
 MENTIONS: Final = "mentions"
 BY: Final = "by"
 """The comparison that holds by degrees: its value is the text of its steps."""
+POINTS: Final = 100
+"""Points of a test by degrees that make 1 of log-odds."""
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*+")
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*+"'
 # A comma separates thousands: "3,5" is not a number here, and must not be read as 35.
@@ -90,6 +96,8 @@ class Comparison:
         if self.op in _PRESENCE and self.value is not None:
             raise InvalidCondition(f"{self.field} {self.op} takes no value")
         if self.op == BY:
+            from acegraph.state.values.graded import steps_of
+
             steps = steps_of(self.value if isinstance(self.value, str) else "")
             object.__setattr__(self, "value", steps.render())
         if self.op == MENTIONS:
@@ -113,10 +121,12 @@ class Comparison:
     @property
     def steps(self) -> Steps | None:
         """The steps of a test that holds by degrees."""
+        from acegraph.state.values.graded import steps_of  # most rules have none
+
         return steps_of(str(self.value)) if self.op == BY else None
 
     @property
-    def parts(self) -> "list[tuple[int, tuple[Comparison, ...]]]":
+    def parts(self) -> list[tuple[int, tuple[Comparison, ...]]]:
         """Of a test by degrees: points, each with the tests that hold where these count."""
         return [
             (points, tuple(Comparison(self.field, op, value) for op, value in tests))
@@ -138,7 +148,7 @@ class Comparison:
             return value is None
         if self.op == "is known":
             return value is not None
-        if steps := self.steps:
+        if self.op == BY and (steps := self.steps):
             is_told = self.field in fields or steps.missing
             return 2 * steps.of(value) >= steps.most if is_told else None
         if self.field not in fields:
@@ -183,7 +193,7 @@ class Comparison:
     def render(self) -> str:
         """The comparison as a phrase that `Condition.parse` reads back."""
         name = written_field(self.field)
-        if steps := self.steps:
+        if self.op == BY and (steps := self.steps):
             slope = steps.slope()
             return f"the more {name} goes {slope}" if slope else f"{BY} {name}: {self.value}"
         if self.op in _PRESENCE:
@@ -197,6 +207,8 @@ class Condition:
 
     comparisons: tuple[Comparison, ...]
     verdict: Verdict
+    graded: Comparison | None = field(init=False, default=None, compare=False, repr=False)
+    """The test by degrees, if it is one."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.comparisons) <= MAX_COMPARISONS:
@@ -209,11 +221,8 @@ class Condition:
             )
         if len(self.comparisons) > 1 and any(test.op == BY for test in self.comparisons):
             raise InvalidCondition("a rule that goes by the value of a field has no other test")
-
-    @property
-    def graded(self) -> Comparison | None:
-        """The test by degrees, if it is one."""
-        return self.comparisons[0] if self.comparisons[0].op == BY else None
+        if self.comparisons[0].op == BY:
+            object.__setattr__(self, "graded", self.comparisons[0])
 
     @property
     def spelled(self) -> tuple[Comparison, ...]:
@@ -241,7 +250,7 @@ class Condition:
             fired = fired & comparison.holds_over(table)
         return fired
 
-    def same_as(self, other: "Condition") -> bool:
+    def same_as(self, other: Condition) -> bool:
         """Whether both are equal, whatever the order of their comparisons."""
         return self.verdict == other.verdict and self.tests() == other.tests()
 
@@ -259,15 +268,15 @@ class Condition:
         return f"{self.verdict} {tests}" if self.graded else f"{self.verdict} when {tests}"
 
     @classmethod
-    def parse(cls, text: str) -> "Condition":
+    def parse(cls, text: str) -> Condition:
         """Read a sentence that `render` wrote, or one like it; else raise `InvalidCondition`.
 
         >>> Condition.parse("decline if amount > 1,000 and account_age_days < 60.").render()
         'DECLINE when amount > 1000 and account_age_days < 60'
         """
         if graded := _GRADED.fullmatch(text):
-            field = graded["field"] or graded["grows"]
-            name = str(_read_value(field)) if field.startswith('"') else field
+            name = graded["field"] or graded["grows"]
+            name = str(_read_value(name)) if name.startswith('"') else name
             return cls((Comparison(name, BY, graded["steps"]),), parse_verdict(graded["verdict"]))
         opening = OPENING.match(text)
         if not opening:
@@ -300,7 +309,7 @@ class Condition:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, object]) -> "Condition":
+    def from_json(cls, data: Mapping[str, object]) -> Condition:
         """Read a stored condition, or one that a model proposes."""
         try:
             listed = data["all"]

@@ -15,12 +15,11 @@ from functools import lru_cache
 from typing import Final
 
 from acegraph.state.errors import InvalidCondition
+from acegraph.state.values.condition import POINTS
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar
 
 MAX_STEPS: Final = 8
-POINTS: Final = 100
-"""Points that make 1 of log-odds."""
 _MOST: Final = 20 * POINTS
 _AMOUNT: Final = r"\+?\d{1,2}(?:\.\d{1,2})?"
 _NUMBER: Final = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?"

@@ -21,8 +21,17 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.columns.learnable_fields import is_protected, learnable_fields
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
 from acegraph.nodes.rules.learner.literals import MIN_HOLDS, common_groups, cuts_of
-from acegraph.state.values import BY, DECLINE, CaseTable, Comparison, Condition, Scalar, is_observed
-from acegraph.state.values.graded import MAX_STEPS, POINTS, Steps
+from acegraph.state.values import (
+    BY,
+    DECLINE,
+    POINTS,
+    CaseTable,
+    Comparison,
+    Condition,
+    Scalar,
+    is_observed,
+)
+from acegraph.state.values.graded import MAX_STEPS, Steps
 
 Codes = NDArray[np.intp]
 _TURNS: Final = 50
