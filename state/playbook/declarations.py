@@ -47,15 +47,19 @@ class Declarations(Bullets):
         """The newest version of a node's own task or policy; None if none was set."""
         with self._lock:
             self._read_news()
-            key = (kind, node)
-            if key not in self._set:
-                rows = self.database.fetch(_newest(kind), node)
-                self._set[key] = (rows[0][0], json.loads(rows[0][1])) if rows else None
-            return self._set[key]
+            return self._stored(kind, node)
+
+    def _stored(self, kind: Kind, node: str) -> Stored | None:
+        key = (kind, node)
+        if key not in self._set:
+            rows = self.database.fetch(_newest(kind), node)
+            self._set[key] = (rows[0][0], json.loads(rows[0][1])) if rows else None
+        return self._set[key]
 
     def _in_force(self, kind: Kind, node: str) -> Stored | None:
-        own = self.declared(kind, node)
-        return own if own or node == DEFAULT_NODE else self.declared(kind, DEFAULT_NODE)
+        """What holds for a node, as of the news that were read."""
+        own = self._stored(kind, node)
+        return own if own or node == DEFAULT_NODE else self._stored(kind, DEFAULT_NODE)
 
     def declarations(self, kind: Kind, node: str) -> list[Data]:
         """Every version of a node's task or policy, oldest first."""
@@ -190,7 +194,9 @@ class Declarations(Bullets):
 
     def policy(self, node: str = DEFAULT_NODE) -> Policy:
         """What is wanted of a node's decisions; a node without a policy has the usual one's."""
-        stored = self._in_force("policy", node)
+        with self._lock:
+            self._read_news()
+            stored = self._in_force("policy", node)
         return replace(Policy.from_json(stored[1]), version=stored[0]) if stored else USUAL
 
     def set_policy(
