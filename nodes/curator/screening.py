@@ -17,15 +17,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from acegraph.nodes.curator import identity
-from acegraph.nodes.evidence.columns.entities import parties, spread
+from acegraph.nodes.evidence.backtest import chance, tally
+from acegraph.nodes.evidence.columns.entities import case_shares, of_largest, parties, spread
 from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL, is_protected, names_somebody
 from acegraph.nodes.evidence.columns.phrases import is_name
+from acegraph.nodes.evidence.residuals import Mask
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.nodes.text.lookalikes import personal_data, skeleton
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import UnknownDecision
 from acegraph.state.values import (
     APPROVE,
+    MAX_CONTENT,
     MENTIONS,
     Bullet,
     CaseTable,
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 MAX_LENGTH: Final = 400
+_SURE: Final = 0.01
+"""A rule that one party bears out most must do better on the others' cases than chance so often."""
 _LINK = re.compile(
     r"://|\bwww\.|\b[\w-]+\.(?:com|net|org|io|ru|cn|info|biz|xyz|top|de|uk|app|dev|me)\b"
 )
@@ -147,9 +152,19 @@ class Screening:
                 continue
             if distinct < needed:
                 return _held(f"borne out by {distinct} distinct {name}; {needed} wanted")
-            if share > cap:
-                return _held(f"{share:.0%} of its support is one {name}; at most {cap:.0%}")
+            if share > cap and not _stands_without(condition, proposal.table, name, supports):
+                return _held(
+                    f"{share:.0%} of its support is one {name}, and without it chance does as well"
+                )
         return None
+
+
+def _stands_without(condition: Condition, table: CaseTable, name: str, rows: Mask) -> bool:
+    """Whether a rule is better than chance on the cases of all but whoever has most of some."""
+    others = ~of_largest(name, table, rows)
+    fired, agreeing = condition.holds_over(table), table.labelled(condition.verdict)
+    told = tally(fired[others], agreeing[others], case_shares(table)[others])
+    return chance(*told) <= _SURE
 
 
 def proposal_of(draft: Bullet, playbook: BulletPlaybook) -> Proposal:
@@ -167,7 +182,8 @@ def proposal_of(draft: Bullet, playbook: BulletPlaybook) -> Proposal:
 def _form(proposal: Proposal) -> Objection | None:
     """The text is short, and its condition tests kinds of transactions and agrees with it."""
     in_text = parse_condition(proposal.content)
-    if not 3 <= len(clean_text(proposal.content)) <= MAX_LENGTH:
+    most = MAX_CONTENT if in_text and in_text.graded else MAX_LENGTH
+    if not 3 <= len(clean_text(proposal.content)) <= most:
         return Objection(f"a heuristic has 3 to {MAX_LENGTH} characters")
     if in_text and proposal.condition and not in_text.same_as(proposal.condition):
         return Objection("its text and its condition say different things")

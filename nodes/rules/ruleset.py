@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from acegraph.nodes.rules.doubts import could_not_be_tested, not_understood
 from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
@@ -61,8 +62,6 @@ WHOLE: Final = "case"
 """The name under which a transaction is in doubt as a whole."""
 NOTHING_READ: Final = "nothing could be read from this sentence: the score is that of any case"
 PROSE_UNREAD: Final = "{} bullet(s) in prose not used: only a language model can read them"
-_NAMED: Final = 8
-"""So many doubts and rules are named in a reason."""
 NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
 
@@ -384,28 +383,6 @@ class Ruleset:
         if self.task.answers != CARD_PAYMENTS.answers:
             reasons = [self.task.shown(one) for one in reasons]
         return [*reasons, NO_LANGUAGE_MODEL]
-
-
-def not_understood(doubts: Mapping[str, str]) -> str:
-    """The doubts in words, those with the same reason together.
-
-    >>> not_understood({"vpn": "is no flag", "amount": "missing", "hour": "missing"})
-    'not understood: amount, hour missing; vpn is no flag'
-    """
-    named = [name for name in sorted(doubts) if name.rpartition(".")[0] not in doubts]
-    alike: dict[str, list[str]] = {}
-    for name in named[:_NAMED]:
-        alike.setdefault(doubts[name], []).append(name)
-    whole = "; ".join(f"{', '.join(fields)} {why}" for why, fields in alike.items())
-    if len(named) > _NAMED:
-        whole += f"; and {len(named) - _NAMED} more"
-    return f"not understood: {whole}"
-
-
-def could_not_be_tested(rules: Iterable[Bullet]) -> str:
-    """Which rules a doubt keeps from being tested; empty if there are none."""
-    names = ", ".join(bullet.id for bullet in list(rules)[:_NAMED])
-    return f" (could not be tested: {names})" if names else ""
 
 
 def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:

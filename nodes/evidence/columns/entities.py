@@ -101,6 +101,16 @@ def spread(name: str, table: CaseTable, rows: NDArray[np.bool_]) -> tuple[int, f
     return len(counts), float(counts.max() / counts.sum()) if len(counts) else 0.0
 
 
+def of_largest(name: str, table: CaseTable, rows: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The cases of the customer or merchant that most of some cases have."""
+    column = table.column(name)
+    if column is None:
+        return np.zeros(len(table), bool)
+    who = np.where(column.codes >= 0, -1.0 - column.codes, column.numbers)
+    values, counts = np.unique(who[rows & ~np.isnan(who)], return_counts=True)
+    return np.asarray(who == values[counts.argmax()])
+
+
 def distinct_numbers(column: Column) -> NDArray[np.float64]:
     """The numbers of a field, each once."""
     return np.unique(column.known_numbers())

@@ -141,7 +141,7 @@ def test_the_report_counts_labels_that_blocks_have_cost(tmp_path: Path) -> None:
     assert found.blocked == 60 - len(through)
     assert (found.let_through, found.let_through_honest) == (len(through), len(honest))
     said = CliRunner().invoke(app, ["monitor", "--playbook", url]).output
-    assert f"blocked: {found.blocked}" in said
+    assert f"blocked {found.blocked}" in said
 
 
 def test_what_was_let_through_stays_so_whatever_comes_with_it_again() -> None:
