@@ -6,7 +6,7 @@ from itertools import accumulate, pairwise
 from typing import Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
-from acegraph.nodes.rules.points import UNIT
+from acegraph.nodes.rules.points import UNIT, points_here
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
@@ -118,8 +118,8 @@ def bars(ruleset: Ruleset, fields: Fields, ruling: Ruling) -> Iterator[str]:
     """Start, prior and each rule that holds, each from where the one before ended, then their sum;
     `|` marks the limit, above which is declined.
     """
-    points_of = {bullet.id: points for bullet, points in ruleset.points_by_bullet}
-    rules, start = {one.id: points_of[one.id] for one in ruling.fired}, ruleset.start
+    rules = {b.id: points for b in ruleset.rules if (points := points_here(b, fields))}
+    start = ruleset.start
     prior = {"scorecard": ruling.points - start - sum(rules.values())}
     steps = {"start": start} | prior | rules
     ends, limit = [0, *accumulate(steps.values())], ruleset.scale.limit(fields)

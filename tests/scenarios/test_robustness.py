@@ -79,10 +79,10 @@ def test_what_may_be_learned_follows_from_the_newest_cases_alone() -> None:
     assert (
         compared_values(grown)
         == compared_values(anew)
-        == {"campaign": ["c0", "c1", "c2"], "x": [1, 2, 3, 4]}
+        == {"campaign": ["c0", "c1", "c2"], "x": [1, 2, 3, 4, 0]}
     )
     anew.add(Case("n60", {"campaign": "c0", "x": 9}, "APPROVE"))
-    assert len(compared_values(anew)["x"]) == 5
+    assert len(compared_values(anew)["x"]) == 6
     columns = [table.column("campaign") for table in (grown, anew)]
     assert [common_values(column) for column in columns if column] == [["c0", "c1", "c2"]] * 2
 

@@ -306,14 +306,20 @@ class _HeldOut:
 
     def curves(self, searched: _Searched, table: CaseTable) -> BestCurves | None:
         """Curves, if they explain held-out cases clearly better than any set of rules."""
-        fields = binned(table, case_shares(table), searched.chosen)
-        if not fields:
+        fields, best = (
+            binned(table, case_shares(table), searched.chosen),
+            self.best(is_shortest=False),
+        )
+        if not fields or self.is_never_wrong(best):
             return None
         rows = searched.rows
         found = best_curves(fields, rows.fraud, rows.start, rows.shares, self.parts)
-        best = self.likelihood[self.best(is_shortest=False)]
-        better = in_standard_errors(found.likelihood - best)
+        better = in_standard_errors(found.likelihood - self.likelihood[best])
         return found if better > _CLEARLY else None
+
+    def is_never_wrong(self, shape: _Shape) -> bool:
+        """Whether sets of a shape decide all held-out cases rightly."""
+        return bool(((self.log_odds[shape] > 0) == self.fraud).all())
 
     def best(self, *, is_shortest: bool) -> _Shape:
         """The shape to choose: the best, or the shortest that is hardly worse."""
@@ -328,7 +334,7 @@ class _HeldOut:
                 if shape.pairs == best.pairs
                 and (
                     in_standard_errors(found[best] - found[shape]) <= _HARDLY
-                    or bool(((self.log_odds[shape] > 0) == self.fraud).all())
+                    or self.is_never_wrong(shape)
                 )
             ),
             key=lambda shape: shape.length,
