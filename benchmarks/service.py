@@ -56,10 +56,7 @@ def measured(count: int, work: Any) -> Figures:
     cpu, began = time.process_time(), time.perf_counter()
     work()
     seconds = time.perf_counter() - began
-    return {
-        "per_second": count / seconds,
-        "cpu_ms": 1e3 * (time.process_time() - cpu) / count,
-    }
+    return {"per_second": count / seconds, "cpu_ms": 1e3 * (time.process_time() - cpu) / count}
 
 
 def invokes(url: str, name: str, count: int, learns: bool = False) -> Figures:

@@ -10,13 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from acegraph.graph import (
-        TrainingPipeline,
-        create_ace_graph,
-        feedback,
-        load_dataset,
-        replay,
-    )
+    from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, load_dataset, replay
     from acegraph.nodes import Curator, HybridSelector, SimpleFraudAgent
     from acegraph.state import (
         AceContext,

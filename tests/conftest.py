@@ -37,9 +37,7 @@ def postgres() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(
-    params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)],
-)
+@pytest.fixture(params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
 def kind(request: pytest.FixtureRequest) -> str:
     """Every kind of database; `make test` asks PostgreSQL in the tests of the ledger alone."""
     return str(request.param)

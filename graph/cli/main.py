@@ -9,22 +9,9 @@ from typing import Annotated, Any, Final, cast
 import typer
 from typer.core import TyperGroup
 
-from acegraph.graph.cli import (
-    console,
-    learning,
-    measuring,
-    playbook,
-    printing,
-)
+from acegraph.graph.cli import console, learning, measuring, playbook, printing
 from acegraph.graph.cli.printing import say, say_error
-from acegraph.graph.cli.running import (
-    decisions,
-    inspection,
-    ledger,
-    people,
-    service,
-    setup,
-)
+from acegraph.graph.cli.running import decisions, inspection, ledger, people, service, setup
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput, InvalidSettings, gone
 from acegraph.state.run.review_answers import signature
@@ -75,13 +62,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         measuring.compare,
         measuring.backtest,
     ),
-    "Look": (
-        inspection.read,
-        inspection.doctor,
-        inspection.monitor,
-        ledger.verify,
-        ledger.replay,
-    ),
+    "Look": (inspection.read, inspection.doctor, inspection.monitor, ledger.verify, ledger.replay),
     "Run": (setup.init, service.desk, service.serve, people.users),
     "Keep": (ledger.copy, ledger.erase, people.policy),
 }

@@ -174,12 +174,7 @@ def score(
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
         report = score_files(
-            book,
-            table,
-            out,
-            ids=ids,
-            allow_missing=allow_missing,
-            progress=progress(None),
+            book, table, out, ids=ids, allow_missing=allow_missing, progress=progress(None)
         )
     tell(vars(report))
     if not report.bullets:
@@ -241,8 +236,4 @@ def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
             context=AceContext(agent_model=model),
             progress=progress(None),
         )
-    tell(
-        trial.to_json(),
-        *facts_in_lines(trial.to_json()),
-        *usage_in_words(),
-    )
+    tell(trial.to_json(), *facts_in_lines(trial.to_json()), *usage_in_words())

@@ -165,10 +165,7 @@ def _difference_json(difference: "Difference") -> dict[str, object]:
 
 
 def purge_suspect(
-    *,
-    source: str | None = None,
-    entity: list[str] | None = None,
-    dry_run: DryRun = False,
+    *, source: str | None = None, entity: list[str] | None = None, dry_run: DryRun = False
 ) -> None:
     """Take back labels, what they moved and the bullets from them; fit the rest again.
 

@@ -14,13 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from acegraph.graph.data.explain import Readings
-from acegraph.graph.experiments.words import (
-    MODE_NAMES,
-    footnotes,
-    names_of,
-    share,
-    unit_of_cost,
-)
+from acegraph.graph.experiments.words import MODE_NAMES, footnotes, names_of, share, unit_of_cost
 from acegraph.graph.metrics.intervals import Estimate, of_share
 from acegraph.graph.metrics.paired import Difference as Gap
 from acegraph.graph.metrics.paired import p_words

@@ -209,10 +209,7 @@ def _flat(row: Mapping[str, object], hidden: Collection[str | None]) -> dict[str
 
 
 def _items(
-    file: Path,
-    rows: Sequence[Mapping[str, object]],
-    layout: FileLayout,
-    time: str | None,
+    file: Path, rows: Sequence[Mapping[str, object]], layout: FileLayout, time: str | None
 ) -> tuple[list[Item], dict[str, tuple[Verdict, int]]]:
     """The labelled rows as items, and what each label was taken for."""
     query, answer, ids = layout.query, layout.answer, layout.ids

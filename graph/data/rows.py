@@ -25,14 +25,7 @@ from acegraph.graph.data.forms import find_forms
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.form import PLAIN, Form, label_cell, read_cell
 from acegraph.state.task.guess import no_or_yes
-from acegraph.state.values import (
-    APPROVE,
-    DECLINE,
-    Scalar,
-    Verdict,
-    each_name_once,
-    parse_verdict,
-)
+from acegraph.state.values import APPROVE, DECLINE, Scalar, Verdict, each_name_once, parse_verdict
 
 _BLANK: Final = ' ,;|"\t\r\n'
 _GZIP: Final = b"\x1f\x8b"

@@ -15,14 +15,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from acegraph.graph.desk.desk import Desk, Page
-from acegraph.graph.desk.pages import (
-    bullets,
-    decisions,
-    lab,
-    overview,
-    review,
-    versions,
-)
+from acegraph.graph.desk.pages import bullets, decisions, lab, overview, review, versions
 from acegraph.graph.desk.visit import COOKIE, NOBODY, Visit
 from acegraph.graph.server.access import NotAllowed, check_role, user_of
 from acegraph.graph.server.endpoints import status_of

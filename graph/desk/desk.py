@@ -26,11 +26,7 @@ from acegraph.state import BulletPlaybook
 from acegraph.state.database.places import shown_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
-from acegraph.state.maintenance.people.sessions import (
-    LONGEST_SECONDS,
-    begin_session,
-    end_session,
-)
+from acegraph.state.maintenance.people.sessions import LONGEST_SECONDS, begin_session, end_session
 from acegraph.state.maintenance.people.users import Role, User
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
 from acegraph.state.task.card_payments import DEFAULT_NODE

@@ -13,9 +13,7 @@ from starlette.requests import Request
 
 from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
-from acegraph.state.maintenance.people.sessions import (
-    Session,
-)
+from acegraph.state.maintenance.people.sessions import Session
 from acegraph.state.maintenance.people.users import User
 
 COOKIE: Final = "acegraph_desk"

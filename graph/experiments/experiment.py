@@ -15,11 +15,7 @@ from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import Split
 from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import run_baselines
-from acegraph.graph.metrics.costs import (
-    cost_difference,
-    cost_estimates,
-    cost_if_all_approved,
-)
+from acegraph.graph.metrics.costs import cost_difference, cost_estimates, cost_if_all_approved
 from acegraph.graph.metrics.groups import GroupRates, rates_by_group
 from acegraph.graph.metrics.intervals import Estimate, band, estimates, rounded, row_numbers
 from acegraph.graph.metrics.paired import Difference, paired_difference

@@ -8,12 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.intervals import (
-    Estimate,
-    of_draws,
-    resampled,
-    row_numbers,
-)
+from acegraph.graph.metrics.intervals import Estimate, of_draws, resampled, row_numbers
 from acegraph.graph.metrics.rates import balanced_accuracy, is_void
 from acegraph.graph.metrics.run import Run
 

@@ -15,12 +15,7 @@ from typing import Final
 from acegraph.graph.data.rows import read_encoded, read_sheet
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.curator.node import curate_lesson
-from acegraph.nodes.reflector.custom import (
-    Reflecting,
-    ReflectorLike,
-    as_reflector,
-    induces_rules,
-)
+from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector, induces_rules
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish

@@ -47,10 +47,7 @@ class Replay:
 
 
 def replay(
-    playbook: BulletPlaybook,
-    decision_id: str,
-    *,
-    embeddings: Embeddings | None = None,
+    playbook: BulletPlaybook, decision_id: str, *, embeddings: Embeddings | None = None
 ) -> Replay:
     """Select again for a stored decision; nothing is counted.
 

@@ -14,12 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from acegraph.graph.data.files import (
-    Dataset,
-    FileLayout,
-    check_names,
-    understand_rows,
-)
+from acegraph.graph.data.files import Dataset, FileLayout, check_names, understand_rows
 from acegraph.graph.data.rows import Progress, ReadRows, is_empty, read_cells
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFile

@@ -136,7 +136,11 @@ class Scorer:
         kinds |= dict.fromkeys(("bullets", "scorecard", "undecided"), _TEXT)
         self.schema = pa.schema([id_field, *(pa.field(*column) for column in kinds.items())])
         ruleset, self._decider = rules.ruleset, BatchDecider(rules.ruleset)
-        self._bullets = [f"{b.id} {p / UNIT:+.2f}" for b, p in ruleset.points_by_bullet]
+        # What a graded rule adds goes by the value; its sentence tells it.
+        self._bullets = [
+            b.id if b.is_graded else f"{b.id} {points / UNIT:+.2f}"
+            for b, points in ruleset.points_by_bullet
+        ]
         self._prior = [
             f"{o.tests[0].render()} {o.points / UNIT:+.1f}" for o in ruleset.prior_scored
         ]

@@ -26,11 +26,7 @@ Cases = Sequence[tuple[Item, str]]
 
 
 def known_rows(
-    items: Sequence[Item],
-    playbook: BulletPlaybook,
-    context: AceContext,
-    origin: Origin,
-    task: Task,
+    items: Sequence[Item], playbook: BulletPlaybook, context: AceContext, origin: Origin, task: Task
 ) -> list[Case]:
     """The items as cases, each under the id by which it is stored already, else under a new one.
 

@@ -29,7 +29,8 @@ async def decide_by_reading(
     ruling = ruleset.weigh(fields)
     opinion = _opinion(ruleset, ruling, fields)
     has_rules = ruleset.rules or any(b.condition for b in asked.shown)
-    unshown = [bullet for bullet in ruling.fired if bullet not in asked.shown]
+    fired = {bullet.id: bullet for bullet in (*ruling.fired, *ruling.graded)}
+    unshown = [bullet for bullet in fired.values() if bullet not in asked.shown]
     known = Known(fields, opinion if has_rules else None, unshown)
     fence = model.fence("agent", asked.decision_id or transaction.digest())
     task = ruleset.task

@@ -8,6 +8,7 @@ It names them with a reason; the curator retires them, reversibly (curator.py).
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from acegraph.nodes.rules.points import weight_of
 from acegraph.state.values import WAITS_FOR, Bullet
 
 
@@ -17,7 +18,8 @@ def evidence(bullet: Bullet) -> float:
     >>> evidence(Bullet("b1", "text", "node", helpful_count=3, harmful_count=1))
     1.5
     """
-    weight = abs(bullet.weight) if bullet.weight is not None else bullet.get_success_rate()
+    is_told = bullet.weight is not None or bullet.is_graded
+    weight = abs(weight_of(bullet)) if is_told else bullet.get_success_rate()
     return float(weight * (1 + bullet.helpful_count) ** 0.5)
 
 

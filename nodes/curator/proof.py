@@ -18,9 +18,7 @@ _MIN_FIRES: Final = 3
 
 
 def prove(
-    proposal: Proposal,
-    bullets: Sequence[Bullet],
-    gate: Gate | None,
+    proposal: Proposal, bullets: Sequence[Bullet], gate: Gate | None
 ) -> tuple[Backtest | None, str]:
     """The backtest of a proposal beside the bullets of its node, and the reason to refuse it."""
     condition = proposal.condition

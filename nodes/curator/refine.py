@@ -147,11 +147,7 @@ def _is_better(rule_set: RuleSet, standing: Sequence[Condition], costs: str | No
 
 
 def _origin(
-    version: int,
-    curator: Curator,
-    costs: str | None,
-    lesson: Lesson | None,
-    highest: HighestRisk,
+    version: int, curator: Curator, costs: str | None, lesson: Lesson | None, highest: HighestRisk
 ) -> dict[str, object]:
     """Where the new bullets come from, so that a purge can refine again in the same way, and the
     highest risk that was borne out.

@@ -102,13 +102,7 @@ class Screening:
 
     def __call__(self, proposal: Proposal) -> Objection | None:
         """The objection of the first check that fails; None if all pass."""
-        checks = (
-            _form,
-            _identifiers,
-            self._seen,
-            self._support,
-            _direction,
-        )
+        checks = (_form, _identifiers, self._seen, self._support, _direction)
         return next(filter(None, (check(proposal) for check in checks)), None)
 
     def _seen(self, proposal: Proposal) -> Objection | None:

@@ -52,10 +52,7 @@ def times_of(table: CaseTable) -> list[str]:
 
 def newest_sixth(table: CaseTable) -> Mask:
     """Which of the cases are the newest sixth: old frauds may hide that new ones are missed."""
-    order, newest = (
-        np.argsort(times_of(table), kind="stable"),
-        np.zeros(len(table), bool),
-    )
+    order, newest = (np.argsort(times_of(table), kind="stable"), np.zeros(len(table), bool))
     newest[order] = np.cumsum(table.weights[order]) > table.weights.sum() * 5 / 6
     return newest
 

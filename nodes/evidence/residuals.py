@@ -94,11 +94,7 @@ def best_line(fraud: Mask, log_odds: Numbers, shares: Numbers) -> tuple[float, f
 
 
 def simulated_residuals(
-    fraud: Mask,
-    log_odds: Numbers,
-    times: int,
-    rng: np.random.Generator,
-    shares: Numbers,
+    fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generator, shares: Numbers
 ) -> Numbers:
     """Residuals that chance would leave if the log-odds were the whole truth, in `times` rows."""
     p = sigmoid(log_odds + best_shift(fraud, log_odds, shares))
@@ -125,6 +121,11 @@ def sigmoid(log_odds: Numbers) -> Numbers:
     """The probabilities that belong to log-odds."""
     bounded = np.minimum(np.maximum(log_odds, -30), 30)  # np.clip takes longer than the rest
     return np.asarray(1 / (1 + np.exp(-bounded)))
+
+
+def in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
+    """The sum of the gains of all cases, and of `more`, in standard errors of that sum."""
+    return float(gains.sum() + more) / (float(gains.std()) * math.sqrt(len(gains)) + 1e-12)
 
 
 def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers, shares: Numbers) -> float:

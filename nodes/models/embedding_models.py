@@ -106,8 +106,7 @@ class EmbeddingModel:
             return await in_background(lambda: embeddings.aembed_documents(texts), end, wait)
         begin_call(self.name)
         return await wait.either(
-            lambda: embeddings.embed_documents(texts),
-            lambda: embeddings.aembed_documents(texts),
+            lambda: embeddings.embed_documents(texts), lambda: embeddings.aembed_documents(texts)
         )
 
 

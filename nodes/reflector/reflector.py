@@ -15,12 +15,7 @@ from acegraph.nodes.evidence.residuals import Numbers
 from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.reflector.induction import Induced, fields_of, induce
-from acegraph.nodes.reflector.prompt import (
-    REFLECTOR,
-    Judged,
-    prompt_version,
-    reflector_messages,
-)
+from acegraph.nodes.reflector.prompt import REFLECTOR, Judged, prompt_version, reflector_messages
 from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,

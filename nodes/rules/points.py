@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule
 from acegraph.state.values import (
+    MENTIONS,
     POINTS,
     Bullet,
     CaseTable,
@@ -121,3 +122,17 @@ def prior_points(table: Columns, prior: Iterable[PriorRule]) -> NDArray[np.int64
     for rule in prior:
         points += rule.points * (True if rule.test is None else rule.test.holds_over(table))
     return points
+
+
+def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
+    """A rule that holds, with the values that it tested and its weight."""
+    assert bullet.condition is not None
+    said: dict[str, str] = {}
+    for test in bullet.condition.comparisons:
+        if test.op != MENTIONS:  # what it mentions stands in the rule; the text may say anything
+            said[test.field] = f"{test.field}={fields.get(test.field)}"
+    values = ", ".join(said.values())
+    name, weight = f"{bullet.id}: " if bullet.id else "", weight_of(bullet)
+    if bullet.condition.graded:
+        weight = points_here(bullet, fields) / UNIT
+    return f"{name}{bullet.content} [{f'{values}; ' * bool(values)}{weight:+.2f}]"

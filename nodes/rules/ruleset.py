@@ -21,13 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from acegraph.nodes.rules.doubts import could_not_be_tested, not_understood
-from acegraph.nodes.rules.points import (
-    NO_LANGUAGE_MODEL,
-    UNIT,
-    points_here,
-    points_of,
-    weight_of,
-)
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, UNIT, bullet_reason, points_of, weight_of
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.rules.ways import ways_of
 from acegraph.state.run.context import settle
@@ -36,7 +30,6 @@ from acegraph.state.task.task import PriorRule, Task
 from acegraph.state.values import (
     APPROVE,
     DECLINE,
-    MENTIONS,
     POINTS,
     SENTENCE,
     UNDECIDED,
@@ -74,8 +67,8 @@ class Scored:
     tests: tuple[Comparison, ...]
     bullet: Bullet | None = None
     """None for a rule of the prior."""
-    part_of: str = ""
-    """The graded rule of which it is a part: at any value at most one of them holds."""
+    part_of: int | None = None
+    """The place of the graded rule of which it is a part: at most one of its parts holds."""
 
     @cached_property
     def fields(self) -> frozenset[str]:
@@ -116,6 +109,8 @@ class Ruling:
     """None where undecided."""
     fired: tuple[Bullet, ...] = ()
     """The rules that hold."""
+    graded: tuple[Bullet, ...] = ()
+    """The graded rules that give points, whether they hold or not."""
     prior: tuple[int, ...] = ()
     """The rules of the prior that hold, by their places among those with a test."""
     undecided: str = ""
@@ -190,13 +185,13 @@ class Ruleset:
     def rules_scored(self) -> tuple[Scored, ...]:
         """The rules that can be tested, then the steps of the graded ones with their points."""
         rules, steps = list[Scored](), list[Scored]()
-        for bullet in self.rules:
+        for place, bullet in enumerate(self.rules):
             if condition := bullet.condition:
                 graded, unit = condition.graded, int(sign_of(bullet.verdict)) * (UNIT // POINTS)
                 worth = 0 if graded else points_of(bullet)
                 rules.append(Scored(worth, condition.comparisons, bullet))
                 for points, tests in graded.parts if graded else ():
-                    steps.append(Scored(points * unit, tests, part_of=bullet.content))
+                    steps.append(Scored(points * unit, tests, part_of=place))
         return (*rules, *steps)
 
     @property
@@ -226,7 +221,7 @@ class Ruleset:
         >>> Ruleset().weigh({"amount": 20.0, "hour": 14}).decision
         'APPROVE'
         """
-        points, prior, fired = self.start, [], []
+        points, prior, fired, graded = self.start, list[int](), list[Bullet](), list[Bullet]()
         for number, one in enumerate(self.prior_scored):
             (test,) = one.tests
             if test.holds(fields) is True:
@@ -237,8 +232,11 @@ class Ruleset:
                 points += one.points
                 if one.bullet:
                     fired.append(one.bullet)
+                elif one.part_of is not None:
+                    graded.append(self.rules[one.part_of])
         decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
-        return Ruling(decision, points, self.scale.risk(points), tuple(fired), tuple(prior))
+        held = (tuple(fired), tuple(graded), tuple(prior))
+        return Ruling(decision, points, self.scale.risk(points), *held)
 
     def decide(self, fields: Mapping[str, Scalar], doubts: Doubts = _NO_DOUBTS) -> Ruling:
         """The decision on the fields of a transaction, some of which may be in doubt.
@@ -296,9 +294,10 @@ class Ruleset:
 
     def _together(self, places: Iterable[int]) -> Collection[list[int]]:
         """Places in `scored`; those of the steps of one rule, of which one holds, together."""
-        found: dict[str | int, list[int]] = {}
+        found: dict[tuple[int | None, int], list[int]] = {}
         for place in places:
-            found.setdefault(self.scored[place].part_of or place, []).append(place)
+            part_of = self.scored[place].part_of
+            found.setdefault((part_of, place if part_of is None else -1), []).append(place)
         return found.values()
 
     @cached_property
@@ -353,7 +352,8 @@ class Ruleset:
                 {"test": one.tests[0].render(), "points": one.points} for one in self.prior_scored
             ],
             "rules": [
-                {"id": b.id, "condition": b.condition.to_json(), "points": points}
+                {"id": b.id, "condition": b.condition.to_json()}
+                | ({} if b.condition.graded else {"points": points})
                 for b, points in self.points_by_bullet
                 if b.condition
             ],
@@ -364,7 +364,8 @@ class Ruleset:
 
         `prose` is the number of bullets that were shown and that only a reader could use.
         """
-        fired = sorted(ruling.fired, key=weight_of, reverse=ruling.decision == DECLINE)
+        fired = [b for b in ruling.fired if not b.condition or not b.condition.graded]
+        fired = sorted([*fired, *ruling.graded], key=weight_of, reverse=ruling.decision == DECLINE)
         reasons, tests, points = list[str](), list[str](), self.start
         for bullet in fired:
             reasons.append(bullet_reason(bullet, fields))
@@ -383,17 +384,3 @@ class Ruleset:
         if self.task.answers != CARD_PAYMENTS.answers:
             reasons = [self.task.shown(one) for one in reasons]
         return [*reasons, NO_LANGUAGE_MODEL]
-
-
-def bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
-    """A rule that holds, with the values that it tested and its weight."""
-    assert bullet.condition is not None
-    said: dict[str, str] = {}
-    for test in bullet.condition.comparisons:
-        if test.op != MENTIONS:  # what it mentions stands in the rule; the text may say anything
-            said[test.field] = f"{test.field}={fields.get(test.field)}"
-    values = ", ".join(said.values())
-    name, weight = f"{bullet.id}: " if bullet.id else "", weight_of(bullet)
-    if bullet.condition.graded:
-        weight = points_here(bullet, fields) / UNIT
-    return f"{name}{bullet.content} [{f'{values}; ' * bool(values)}{weight:+.2f}]"

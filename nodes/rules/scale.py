@@ -25,12 +25,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.rules.points import (
-    NO_LANGUAGE_MODEL,
-    UNIT,
-    amount_of,
-    log_odds_over,
-)
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, UNIT, amount_of, log_odds_over
 from acegraph.state.run.schema import RunSettings
 from acegraph.state.values import (
     Bullet,

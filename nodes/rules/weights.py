@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import chance, tally
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain, sigmoid
+from acegraph.nodes.evidence.residuals import (
+    Mask,
+    Numbers,
+    best_shift,
+    in_standard_errors,
+    marginal_gain,
+    sigmoid,
+)
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
 from acegraph.nodes.rules.points import UNIT, points_over, start_over, weight_of
 from acegraph.nodes.runtime.blas import one_blas_thread
@@ -25,6 +32,8 @@ _FIRES_TO_FIT: Final = 3
 _FIRES_TO_RETIRE: Final = 10
 _FIRES_TO_TELL: Final = 30
 _LIKELY_CHANCE: Final = 0.2
+_SURE: Final = 1.64
+"""Standard errors by which cases must be explained better without a graded rule."""
 
 
 @one_blas_thread
@@ -123,14 +132,25 @@ def weights_of(
     return [round(float(next(found)), 4) if is_fitted else None for is_fitted in enough]
 
 
+def _explained(fraud: Mask, log_odds: Numbers, shares: Numbers) -> Numbers:
+    """By case, how well log-odds explain its label at the best shift."""
+    shifted = log_odds + best_shift(fraud, log_odds, shares)
+    return np.asarray(shares * (fraud * shifted - np.logaddexp(0, shifted)))
+
+
 def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet should be retired; empty if it should stay."""
     weight = weight_of(bullet)
     agreeing = table.labelled(bullet.verdict)
     shares = case_shares(table)
     right, fires, total, cases = tally(fired, agreeing, shares)
-    if fires < _FIRES_TO_RETIRE or bullet.is_graded:
+    if fires < _FIRES_TO_RETIRE:
         return ""
+    if bullet.is_graded:
+        without = log_odds - points_over(table, bullet) / UNIT
+        gains = _explained(table.fraud, without, shares) - _explained(table.fraud, log_odds, shares)
+        is_better = in_standard_errors(gains) > _SURE
+        return "labelled cases are explained better without it" if is_better else ""
     record = f"right on {right} of {fires} labelled cases"
     if weight == 0:
         return f"no weight left: on its {fires} labelled cases the other bullets say it all"

@@ -183,9 +183,7 @@ FIELD_PATTERNS: Final = (
     _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", lambda match: int(match[1])),
     _pattern("hour", r"\bat (midnight|noon)\b", lambda m: 0 if m[1].lower() == "midnight" else 12),
     _pattern(
-        "account_age_days",
-        rf"{_SPAN}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
-        _days,
+        "account_age_days", rf"{_SPAN}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)", _days
     ),
     _pattern(
         "account_age_days",
@@ -213,9 +211,7 @@ FIELD_PATTERNS: Final = (
         "tx_last_hour", rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b", _count
     ),
     _pattern(
-        "tx_last_day",
-        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
-        _count,
+        "tx_last_day", rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))", _count
     ),
     _pattern("failed_attempts", rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
     _pattern(

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from acegraph.state.values.bullet import Status, WAITS_FOR, newest_set, number_of, of_source
     from acegraph.state.values.cases import Case, CaseTable, Column, Columns, grown, stepped
     from acegraph.state.values.condition import BY, Comparison, Condition, ConditionData
-    from acegraph.state.values.condition import POINTS
     from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, is_meant_as_condition
     from acegraph.state.values.condition import parse_condition, stated_condition, written_field
     from acegraph.state.values.costs import CostMatrix
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from acegraph.state.values.decision import WINDOWS, add_deltas, credit
     from acegraph.state.values.draw import ALL_COUNT, Draw, TABLE, drawing_number, is_drawn
     from acegraph.state.values.draw import is_in_share
+    from acegraph.state.values.notation import POINTS
     from acegraph.state.values.notation import decimal_commas, is_nothing, is_number
     from acegraph.state.values.notation import may_be_thousands, rounded_risk, with_point, written
     from acegraph.state.values.notation import written_number, written_risk

@@ -37,8 +37,6 @@ _PRESENCE: Final = ("is missing", "is known")
 MENTIONS: Final = "mentions"
 BY: Final = "by"
 """The comparison that holds by degrees: its value is the text of its steps."""
-POINTS: Final = 100
-"""Points of a test by degrees that make 1 of log-odds."""
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*+")
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*+"'
 # A comma separates thousands: "3,5" is not a number here, and must not be read as 35.
@@ -55,7 +53,7 @@ OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _GRADED = re.compile(
     rf"\s*(?P<verdict>APPROVE|DECLINE)\s+(?:by\s+(?P<field>{_QUOTED}|{_BARE_FIELD.pattern}):"
     rf"|the\s+more\s+(?P<grows>{_QUOTED}|{_BARE_FIELD.pattern})\s+goes\s)\s*"
-    r"(?P<steps>(?:from\s|\+?\d).*)",
+    r"(?P<steps>(?:from\s+-?\d|\+?[\d.]+\s*,).*)",
     re.IGNORECASE | re.DOTALL,
 )
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
@@ -227,9 +225,10 @@ class Condition:
     @property
     def spelled(self) -> tuple[Comparison, ...]:
         """The comparisons; of a test by degrees those that its steps make."""
-        if self.graded is None:
+        if self.graded is None or self.graded.steps is None:
             return self.comparisons
-        return tuple(test for _, tests in self.graded.parts for test in tests)
+        op = "is" if self.graded.steps.are_words else ">="
+        return tuple(Comparison(self.graded.field, op, one) for one in self.graded.steps.places)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -344,7 +343,7 @@ def stated_condition(text: str) -> Condition | None:
 
 def is_meant_as_condition(text: str) -> bool:
     """Whether a text opens like a condition, readable or not."""
-    return bool(OPENING.match(text))
+    return bool(OPENING.match(text) or _GRADED.fullmatch(text))
 
 
 def _is_equal(left: Scalar, right: Scalar) -> bool:

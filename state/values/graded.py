@@ -15,9 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from acegraph.state.errors import InvalidCondition
-from acegraph.state.values.condition import POINTS
-from acegraph.state.values.notation import is_number
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.notation import POINTS, is_number
+from acegraph.state.values.transaction import MAX_EXACT, Scalar
 
 MAX_STEPS: Final = 8
 _MOST: Final = 20 * POINTS
@@ -28,7 +27,9 @@ _STEP: Final = re.compile(
     rf"\s+(?P<points>{_AMOUNT})",
     re.IGNORECASE,
 )
-_SLOPE: Final = re.compile(rf"from\s+({_NUMBER})\s+to\s+({_NUMBER}):\s+up\s+to\s+({_AMOUNT})\s*\.?")
+_SLOPE: Final = re.compile(
+    rf"from\s+({_NUMBER})\s+to\s+({_NUMBER}):\s+up\s+to\s+({_AMOUNT})\s*\.?", re.IGNORECASE
+)
 _DIGITS: Final = 6
 
 
@@ -153,6 +154,8 @@ def steps_of(text: str) -> Steps:
         if step["cut"] or step["word"]:
             places.append(_place(step["cut"] or step["word"]))
             points.append(_points(step["points"]))
+        elif missing:
+            break
         else:
             missing = _points(step["points"])
     if not first or text[at:].strip(" ."):
@@ -168,7 +171,7 @@ def _place(text: str) -> Scalar:
         value: Scalar = json.loads(text if text.startswith('"') else text.lower())
     except ValueError as error:
         raise InvalidCondition(f"not a condition: {error}") from None
-    return value
+    return float(text) if is_number(value) and abs(value) > MAX_EXACT else value
 
 
 def _points(text: str) -> int:

@@ -21,6 +21,8 @@ _THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}([.,])\d{3}\D*")
 _SMALLEST_RISK: Final = 0.0001
 # "na" is not in the list: in capitals it is the code of Namibia.
 NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
+POINTS: Final = 100
+"""Points of a graded rule that make 1 of log-odds."""
 
 
 def written_number(text: str) -> float | None:

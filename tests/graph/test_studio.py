@@ -12,10 +12,7 @@ RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with (
-        running_dev_server(tmp_path_factory.mktemp("studio")) as address,
-        client(address) as found,
-    ):
+    with running_dev_server(tmp_path_factory.mktemp("studio")) as address, client(address) as found:
         yield found
 
 

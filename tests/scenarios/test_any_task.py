@@ -186,19 +186,14 @@ def all_pages(playbook: BulletPlaybook, case: dict[str, Scalar]) -> list[str]:
     """The addresses of every page, with what fills it."""
     playbook.add_bullet("some advice", NODE, status="candidate")
     decide_many(
-        playbook,
-        [{"transaction": case, "decision_id": "d2"}],
-        AceContext(policy={"explore": 1.0}),
+        playbook, [{"transaction": case, "decision_id": "d2"}], AceContext(policy={"explore": 1.0})
     )
     playbook.set_status("b1", "retired", "tried", "analyst:ann")
     playbook.set_status("b1", "active", "tried", "analyst:ann")
     propose(playbook, NODE, {"explore": 0.02}, "ann", "labels are wanted")
     one = quote(playbook.get_bullet("b1").condition.render())
     gets = (page.path for page in PAGES if page.method == "GET")
-    named = {
-        "/decisions/one": "?id=d1",
-        "/versions": "?before=0&after=1",
-    }
+    named = {"/decisions/one": "?id=d1", "/versions": "?before=0&after=1"}
     paths = [path + named.get(path, "") for path in gets]
     filled = [path.replace("{id}", "b1") for path in paths]
     more = [f"/decisions/one?id=d1&f.{next(iter(case))}=7", "/decisions/one?id=d1&replay=1"]

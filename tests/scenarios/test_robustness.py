@@ -194,8 +194,7 @@ def test_a_nul_of_a_judge_reaches_no_checkpoint() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
-    [{"diversity_weight": float("inf")}, {"weights": dict.fromkeys(WEIGHTS, float("nan"))}],
+    "given", [{"diversity_weight": float("inf")}, {"weights": dict.fromkeys(WEIGHTS, float("nan"))}]
 )
 def test_settings_are_finite(given: Any) -> None:
     with pytest.raises(InvalidSettings, match="finite"):

@@ -61,10 +61,7 @@ async def test_the_examples_run_and_do_something(tmp_path: Path, seed: int) -> N
         )
         if not is_correct:
             bullet = await reflector.reflect(
-                query=transaction,
-                predicted=decision,
-                correct=ground_truth,
-                node="fraud_detection",
+                query=transaction, predicted=decision, correct=ground_truth, node="fraud_detection"
             )
             if bullet:
                 curator.merge_bullet(

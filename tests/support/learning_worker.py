@@ -39,9 +39,7 @@ def decide_and_learn(url: str, moments: int = 0) -> None:
     with until_it_answers(lambda: Mortal(url)) as playbook:
         playbook.moments_left = moments
         graph = create_ace_graph(
-            playbook=playbook,
-            agent=lambda given: "APPROVE",
-            context=AceContext(learn_later=True),
+            playbook=playbook, agent=lambda given: "APPROVE", context=AceContext(learn_later=True)
         ).compile()
         for number in range(WRONG):
             given = {

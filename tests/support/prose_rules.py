@@ -18,11 +18,7 @@ _DRESSES = (
     "Heuristic that past cases taught: {}",
     "Decline nothing that this covers. {}",
 )
-_OPENINGS = (
-    "Decline {}.",
-    "As a rule, decline {}.",
-    "Experience says: decline {}.",
-)
+_OPENINGS = ("Decline {}.", "As a rule, decline {}.", "Experience says: decline {}.")
 _CAUSES = {
     "card testing": (
         "amounts under ${} with at least {} payments in the last hour",

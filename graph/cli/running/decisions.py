@@ -16,13 +16,7 @@ from acegraph.graph.cli.console import (
     playbook_url,
     shown,
 )
-from acegraph.graph.cli.printing import (
-    facts_in_lines,
-    progress_bar,
-    tell,
-    usage_in_words,
-    warn,
-)
+from acegraph.graph.cli.printing import facts_in_lines, progress_bar, tell, usage_in_words, warn
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.values import UNDECIDED, Transaction, parse_verdict, written_risk
 

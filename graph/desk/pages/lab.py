@@ -101,7 +101,4 @@ def propose(desk: Desk, visit: Visit) -> Response:
     return desk.go(visit, f"/playbook/{curation.bullet_id}", "proposed")
 
 
-PAGES: Final = (
-    Page("GET", "/lab", "viewer", show),
-    Page("POST", "/lab", "analyst", propose, show),
-)
+PAGES: Final = (Page("GET", "/lab", "viewer", show), Page("POST", "/lab", "analyst", propose, show))

@@ -10,12 +10,7 @@ from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import BulletPlaybook
 from acegraph.state.ledger.lookups import nodes_with_cases
-from acegraph.state.maintenance.label_withdrawal import (
-    Entity,
-    Purged,
-    PurgeFilter,
-    withdraw_labels,
-)
+from acegraph.state.maintenance.label_withdrawal import Entity, Purged, PurgeFilter, withdraw_labels
 from acegraph.state.values import Status, clean_text, number_of
 
 logger = logging.getLogger(__name__)

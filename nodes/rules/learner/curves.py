@@ -9,7 +9,6 @@ curves of all parts that held cases out are averaged, and each becomes a few ste
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.learnable_fields import is_protected, learnable_fields
-from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
+from acegraph.nodes.evidence.residuals import Mask, Numbers, in_standard_errors, sigmoid
 from acegraph.nodes.rules.learner.literals import MIN_HOLDS, common_groups, cuts_of
 from acegraph.state.values import (
     BY,
@@ -188,9 +187,10 @@ def best_curves(
     start: Numbers,
     shares: Numbers,
     held_out: Mask,
+    most: int,
 ) -> BestCurves:
-    """The curves of as many fields as explain held-out cases about as well as the best; `held_out`
-    has a row for each part that was held out.
+    """The curves of as many fields as explain held-out cases about as well as the best, at the
+    `most` so many; `held_out` has a row for each part that was held out.
     """
     samples = np.vstack([~held_out * shares, shares])
     curves = Curves(fields, fraud, start, samples)
@@ -198,7 +198,7 @@ def best_curves(
     *_, (every, _, _) = curves.grown(np.ones((len(samples), len(fields)), bool), _TURNS)
     rank = _ranks(every, fields, samples)
     looks: dict[int, _Look] = {}
-    for length in [n for n in _LENGTHS if n <= len(fields)]:
+    for length in [n for n in _LENGTHS if n <= min(most, len(fields))]:
         for look, (_, _, log_odds) in enumerate(curves.grown(rank < length, _TURNS), start=1):
             by_part = np.where(held_out, log_odds[:-1], 0.0)
             explained = shares * (fraud * by_part - np.logaddexp(0, by_part))
@@ -234,8 +234,7 @@ class _Look(NamedTuple):
 
 def _hardly_worse(look: _Look, best: _Look) -> bool:
     """Whether a look is at most one standard error worse than the best one."""
-    worse = best.likelihood - look.likelihood
-    return float(worse.sum()) <= _HARDLY * float(worse.std()) * math.sqrt(len(worse))
+    return in_standard_errors(best.likelihood - look.likelihood) <= _HARDLY
 
 
 def _ranks(curves: Sequence[Numbers], fields: Sequence[Binned], samples: Numbers) -> Codes:

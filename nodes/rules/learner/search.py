@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import ALIKE
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
@@ -45,6 +46,10 @@ _ROUGHLY: Final = 4
 """The sums of a rough test: over the cases, their residuals, their variance, and the shift."""
 _AT_ONCE: Final = 8
 """So many of the beam are multiplied at once."""
+_FOLDS: Final = 5
+_FOLDS_OF_MANY: Final = 3
+_MANY: Final = 1_000
+"""From so many cases of the rarer label on fewer folds are enough."""
 
 
 @dataclass(frozen=True)
@@ -319,3 +324,19 @@ def candidates(rows: Rows, most: int, price: float) -> list[Term]:
         scored |= found
         beam = list(found)[:_OF_CANDIDATES]
     return sorted(scored, key=lambda term: -scored[term])[:most]
+
+
+def parts_of(fraud: Mask, times: int) -> Iterator[Mask]:
+    """The cases to hold out: first blocks of time, each with its part of the frauds, then at
+    random.
+    """
+    rng = np.random.default_rng(len(fraud))
+    many = min(int(fraud.sum()), int((~fraud).sum())) >= _MANY
+    folds = _FOLDS_OF_MANY if many else _FOLDS
+    for time in range(times):
+        fold: NDArray[np.int64] = np.zeros(len(fraud), np.int64)
+        for label in (fraud, ~fraud):
+            n = int(label.sum())
+            places = np.arange(n) if time == 0 else rng.permutation(n)
+            fold[label] = places * folds // n
+        yield from (fold == number for number in range(folds))

@@ -15,16 +15,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import caught_in_counts, newest_sixth
-from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, log_odds_of, residuals
+from acegraph.nodes.evidence.residuals import (
+    Mask,
+    Numbers,
+    best_line,
+    in_standard_errors,
+    residuals,
+)
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.rules.learner.curves import BestCurves, best_curves, binned
 from acegraph.nodes.rules.learner.fine_cuts import with_fine_cuts
 from acegraph.nodes.rules.learner.literals import Literals, closest_cuts
-from acegraph.nodes.rules.learner.search import Fit, Rows, search, shortened
+from acegraph.nodes.rules.learner.search import Fit, Rows, parts_of, search, shortened
 from acegraph.nodes.rules.learner.signal import chance_of_no_signal
 from acegraph.nodes.rules.points import graded_over, start_over
 from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
@@ -37,6 +42,7 @@ from acegraph.state.values import (
     Condition,
     CostMatrix,
     Verdict,
+    log_odds_of,
     sign_of,
 )
 
@@ -55,12 +61,8 @@ _PAYS: Final = 0.5
 """How much log-likelihood of held-out cases each rule must gain."""
 _HARDLY: Final = 1.0
 """Standard errors by which a shorter set may be worse."""
-_FOLDS: Final = 5
-_FOLDS_OF_MANY: Final = 3
 _PATIENCE: Final = 5
 """After so many longer sets that explain held-out cases no better, none is looked at."""
-_MANY: Final = 1_000
-"""From so many cases of the rarer label on fewer folds are enough."""
 _REPEATED: Final = 1_000
 """With fewer cases they are held out again in other parts, at most so often:"""
 _MOST_REPEATS: Final = 4
@@ -133,7 +135,7 @@ def best_rules(
     held_out = _HeldOut.of(searched, most)
     shape = held_out.best(is_shortest=not (is_ranked or is_stream))
     log_odds, explained, length = held_out.log_odds[shape], held_out.likelihood[shape], shape.length
-    curves = None if is_stream or is_ranked else held_out.curves(searched, table)
+    curves = None if is_stream or is_ranked else held_out.curves(searched, table, most)
     if curves:
         log_odds, explained, length = curves.log_odds, curves.likelihood, curves.length
     sureness = in_standard_errors(explained - held_out.plain)
@@ -153,7 +155,7 @@ def best_rules(
     if is_ranked:
         cases = round(float(case_shares(table).sum()))
         highest = HighestRisk.of(searched.rows.fraud, log_odds, searched.stand_for, cases)
-    chosen = _CHOSEN * sum(len(c.spelled) for c in standing)
+    chosen = _CHOSEN * sum(len(c.spelled) for c in standing[staying:])
     return RuleSet(
         tuple(found[:most]),
         float((explained - held_out.plain).mean()),
@@ -289,7 +291,7 @@ class _HeldOut:
         likelihood = {shape: np.zeros(n) for shape in shapes}
         plain, stood = np.zeros(n), np.zeros(n)
         times = min(max(_REPEATED // n, 1), _MOST_REPEATS)
-        parts = np.array([*_parts(rows.fraud, times)])
+        parts = np.array([*parts_of(rows.fraud, times)])
         for out in parts:
             known, unseen = rows.part(~out), rows.part(out)
             by_itself, with_rules = _without_new_rules(searched, out)
@@ -304,16 +306,16 @@ class _HeldOut:
                     likelihood[shape][out] += unseen.log_likelihood(by_set) / times
         return cls(rows.fraud, log_odds, likelihood, plain, stood, parts)
 
-    def curves(self, searched: _Searched, table: CaseTable) -> BestCurves | None:
+    def curves(self, searched: _Searched, table: CaseTable, most: int) -> BestCurves | None:
         """Curves, if they explain held-out cases clearly better than any set of rules."""
-        fields, best = (
-            binned(table, case_shares(table), searched.chosen),
-            self.best(is_shortest=False),
-        )
+        fields = binned(table, case_shares(table), searched.chosen)
+        best = self.best(is_shortest=False)
         if not fields or self.is_never_wrong(best):
             return None
         rows = searched.rows
-        found = best_curves(fields, rows.fraud, rows.start, rows.shares, self.parts)
+        staying, *_ = searched.sets(rows, pairs=False, most=0)
+        start = staying.log_odds(rows)
+        found = best_curves(fields, rows.fraud, start, rows.shares, self.parts, most)
         better = in_standard_errors(found.likelihood - self.likelihood[best])
         return found if better > _CLEARLY else None
 
@@ -352,22 +354,6 @@ def _said_of(unseen: Rows, sets: Iterable[Fit]) -> Iterator[Numbers]:
             return
 
 
-def _parts(fraud: Mask, times: int) -> Iterator[Mask]:
-    """The cases to hold out: first blocks of time, each with its part of the frauds, then at
-    random.
-    """
-    rng = np.random.default_rng(len(fraud))
-    many = min(int(fraud.sum()), int((~fraud).sum())) >= _MANY
-    folds = _FOLDS_OF_MANY if many else _FOLDS
-    for time in range(times):
-        fold: NDArray[np.int64] = np.zeros(len(fraud), np.int64)
-        for label in (fraud, ~fraud):
-            n = int(label.sum())
-            places = np.arange(n) if time == 0 else rng.permutation(n)
-            fold[label] = places * folds // n
-        yield from (fold == number for number in range(folds))
-
-
 def _without_new_rules(searched: _Searched, out: Mask) -> tuple[Numbers, Numbers]:
     """The log-likelihood of unseen cases by the prior alone, and with the standing rules.
 
@@ -384,11 +370,6 @@ def _without_new_rules(searched: _Searched, out: Mask) -> tuple[Numbers, Numbers
     alone = replace(searched.rows, literals=none.with_rules(rules, fired), start=start)
     fit = Fit.of(alone.part(~out), [(i,) for i in range(len(rules))])
     return plain, unseen.log_likelihood(fit.log_odds(alone.part(out)))
-
-
-def in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
-    """The sum of the gains of all cases, and of `more`, in standard errors of that sum."""
-    return float(gains.sum() + more) / (float(gains.std()) * math.sqrt(len(gains)) + 1e-12)
 
 
 def _in_numbers(searched: _Searched, log_odds: Numbers, highest: HighestRisk) -> dict[str, float]:

@@ -45,12 +45,7 @@ def test_the_settings_of_a_file_count_unless_the_environment_has_them(
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        "erase --before 0d",
-        "erase --decision d1",
-        "playbook purge --source feedback",
-    ],
+    "words", ["erase --before 0d", "erase --decision d1", "playbook purge --source feedback"]
 )
 def test_a_dry_run_tells_and_changes_nothing(tmp_path: Path, words: str) -> None:
     with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as book:

@@ -115,12 +115,7 @@ def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_demo_prints_the_table(tmp_path: Path) -> None:
     done = run(tmp_path, "demo", "--rows", "100")
-    for word in (
-        "vanilla",
-        "offline + online",
-        "logistic regression",
-        "best attainable",
-    ):
+    for word in ("vanilla", "offline + online", "logistic regression", "best attainable"):
         assert word in done.stdout
 
 

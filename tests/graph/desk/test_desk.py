@@ -76,14 +76,7 @@ def test_every_page_answers_a_viewer_who_can_change_nothing(office: Office) -> N
 
 def test_every_page_of_an_empty_playbook_says_what_to_do_next(empty_office: Office) -> None:
     admin = empty_office.person("administrator")
-    for path in (
-        "/",
-        "/playbook",
-        "/lab",
-        "/decisions",
-        "/review",
-        "/versions",
-    ):
+    for path in ("/", "/playbook", "/lab", "/decisions", "/review", "/versions"):
         page = admin.get(path)
         assert re.search(r"<code>acegraph|Write|appears here", page), path
 

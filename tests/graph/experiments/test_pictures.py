@@ -13,13 +13,7 @@ from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet
 
 MODES = ("vanilla", "offline", "offline_online", "online")
-BACKTEST = {
-    "fires": 10,
-    "right": 9,
-    "precision": 0.9,
-    "precision_low": 0.6,
-    "precision_high": 0.98,
-}
+BACKTEST = {"fires": 10, "right": 9, "precision": 0.9, "precision_low": 0.6, "precision_high": 0.98}
 NO_LABELS, NO_SCORES = np.empty(0, bool), np.empty(0)
 
 

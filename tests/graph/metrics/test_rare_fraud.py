@@ -7,10 +7,7 @@ import pytest
 from scipy.stats import binomtest
 
 from acegraph.graph.metrics import ranking
-from acegraph.graph.metrics.costs import (
-    cost_difference,
-    cost_estimates,
-)
+from acegraph.graph.metrics.costs import cost_difference, cost_estimates
 from acegraph.graph.metrics.paired import paired_difference, permutation_test
 from acegraph.graph.metrics.rates import METRICS
 from acegraph.graph.metrics.run import Run

@@ -104,9 +104,7 @@ def test_that_nothing_came_proves_nothing_of_a_payment_that_nobody_approved(
     assert stored == [None, "APPROVE", "DECLINE"]
 
 
-def test_what_the_ledger_holds_does_not_depend_on_when_it_is_read(
-    playbook: BulletPlaybook,
-) -> None:
+def test_what_the_ledger_holds_does_not_depend_on_when_it_is_read(playbook: BulletPlaybook) -> None:
     decide(playbook, *(f"d{i}" for i in range(6)))
     with pytest.raises(InvalidInput):
         feedback(playbook, "d0", "APPROVE", source="no_chargeback")

@@ -75,8 +75,7 @@ def test_the_tool_in_an_agent_of_langchain(server: OpenAIServer, playbook: Bulle
 
 
 @pytest.mark.parametrize(
-    ("made", "said_by_it"),
-    [(_agent_with_tool, "It may not."), (_agent_of_the_graph, "DECLINE")],
+    ("made", "said_by_it"), [(_agent_with_tool, "It may not."), (_agent_of_the_graph, "DECLINE")]
 )
 def test_under_a_supervisor(
     server: OpenAIServer, playbook: BulletPlaybook, made: Any, said_by_it: str
@@ -89,8 +88,7 @@ def test_under_a_supervisor(
 
 
 @pytest.mark.parametrize(
-    ("made", "said_by_it"),
-    [(_agent_with_tool, "It may not."), (_agent_of_the_graph, "DECLINE")],
+    ("made", "said_by_it"), [(_agent_with_tool, "It may not."), (_agent_of_the_graph, "DECLINE")]
 )
 def test_in_a_swarm(
     server: OpenAIServer, playbook: BulletPlaybook, made: Any, said_by_it: str

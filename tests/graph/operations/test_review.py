@@ -205,10 +205,7 @@ def test_nobody_approves_their_own_proposal(place: Place) -> None:
     assert (result["new_bullet"], result["decision"]) == ("b2", "APPROVE")
     assert place.playbook.get_bullet("b2").status == "active"
     last = place.playbook.history()[-1]
-    assert (last["source"], last["reason"]) == (
-        "analyst:bob",
-        "approved: two clerks checked it",
-    )
+    assert (last["source"], last["reason"]) == ("analyst:bob", "approved: two clerks checked it")
     assert place.send(approval("carl", False))["new_bullet"] == "b2"
     assert place.playbook.get_bullet("b2").status == "active"
     assert (record(place.playbook), record(place.playbook, "b2")) == ((0, 1, 1), (0, 0, 0))
@@ -707,9 +704,7 @@ def test_a_decline_rule_acts_at_once_and_is_shown_to_a_second_person(tmp_path: P
         assert waiting(playbook) == []
 
 
-def test_one_person_alone_says_so_and_it_is_recorded_unless_there_are_users(
-    tmp_path: Path,
-) -> None:
+def test_one_person_alone_says_so_and_it_is_recorded_unless_there_are_users(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ace.db'}"
     with BulletPlaybook(url) as playbook:
         for status in ("candidate", "retired", "retired"):
@@ -721,10 +716,7 @@ def test_one_person_alone_says_so_and_it_is_recorded_unless_there_are_users(
         assert reasons == ["approved alone: checked", "alone: checked"]
         assert [b.status for b in playbook] == ["active", "active", "retired"]
         say(url, "users", "bob", "--role", "approver")
-        for words in (
-            ("playbook", "set", "b3", "active"),
-            ("policy", "explore=0.1"),
-        ):
+        for words in (("playbook", "set", "b3", "active"), ("policy", "explore=0.1")):
             assert say(url, *words, "--alone", *SIGNED, "ann").startswith("--alone is for one")
         assert playbook.get_bullet("b3").status == "retired"
         assert (waiting(playbook), playbook.policy().version) == ([], 0)

@@ -48,9 +48,7 @@ def table_of(file: Path) -> list[dict[str, str]] | str:
 
 
 @settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(data=st.data())
 def test_a_table_has_the_cells_of_the_careful_reader(tmp_path: Path, data: st.DataObject) -> None:

@@ -30,12 +30,7 @@ from acegraph.graph.build import build_graph, gather_parts
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import UNIT, log_odds_over
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.state import (
-    AceContext,
-    BulletPlaybook,
-    Case,
-    InvalidDataset,
-)
+from acegraph.state import AceContext, BulletPlaybook, Case, InvalidDataset
 from acegraph.state.values.cases import CaseTable
 
 MAKERS = [payments, codes, few_words, currencies, gaps]

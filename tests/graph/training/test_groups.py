@@ -12,10 +12,7 @@ from acegraph.state import BulletPlaybook
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "bad", "other"),
-    [
-        ("country", "NG", lambda x: f"L{x % 130}"),
-        ("card_bin", 411111, lambda x: 410_000 + x % 300),
-    ],
+    [("country", "NG", lambda x: f"L{x % 130}"), ("card_bin", 411111, lambda x: 410_000 + x % 300)],
 )
 def test_a_frequent_value_among_many_becomes_a_rule(
     name: str, bad: object, other: Callable[[int], object]

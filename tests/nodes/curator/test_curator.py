@@ -31,13 +31,7 @@ def labelled(playbook: BulletPlaybook, n: int = 200, seed: int = 0) -> None:
 
 @pytest.mark.parametrize(
     "again",
-    [
-        TEN,
-        TEN.upper(),
-        TEN.replace("90%", "95%"),
-        TEN.replace("purchases", "purchase"),
-        TEN + ".",
-    ],
+    [TEN, TEN.upper(), TEN.replace("90%", "95%"), TEN.replace("purchases", "purchase"), TEN + "."],
 )
 def test_a_text_that_says_the_same_is_a_duplicate(again: str) -> None:
     assert merged(TEN, again) == ["b1", None]

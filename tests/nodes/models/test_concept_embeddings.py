@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from acegraph.graph import generate_transactions
-from acegraph.nodes.models.concept_embeddings import (
-    _features_of,
-    embed,
-    features,
-)
+from acegraph.nodes.models.concept_embeddings import _features_of, embed, features
 from acegraph.state import Transaction
 
 

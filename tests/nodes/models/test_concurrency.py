@@ -9,15 +9,7 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from model_samples import (
-    APPROVAL,
-    DENIAL,
-    LESSON,
-    NODE,
-    PROSE,
-    RULE,
-    SUSPICIOUS,
-)
+from model_samples import APPROVAL, DENIAL, LESSON, NODE, PROSE, RULE, SUSPICIOUS
 from openai_server import Body, OpenAIServer, Reply, Response, delayed, failed, filled, held
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
@@ -95,9 +87,7 @@ def _ids(playbook: BulletPlaybook) -> list[str]:
 
 
 @pytest.mark.slow
-def test_the_same_concurrency_gives_the_same_run_whatever_comes_first(
-    server: OpenAIServer,
-) -> None:
+def test_the_same_concurrency_gives_the_same_run_whatever_comes_first(server: OpenAIServer) -> None:
     assert _trained(server, 1) == _trained(server, 2)
 
 

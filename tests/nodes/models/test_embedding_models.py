@@ -5,16 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from model_samples import (
-    APPROVAL,
-    DENIAL,
-    LESSON,
-    NODE,
-    PROSE,
-    RULE,
-    SUSPICIOUS,
-    run_once,
-)
+from model_samples import APPROVAL, DENIAL, LESSON, NODE, PROSE, RULE, SUSPICIOUS, run_once
 from openai_server import Body, OpenAIServer, Response, embedded, filled
 
 from acegraph.graph import TrainingPipeline, create_ace_graph

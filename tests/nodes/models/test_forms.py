@@ -19,11 +19,7 @@ from model_samples import (
     Run,
     run_once,
 )
-from openai_server import (
-    OpenAIServer,
-    Request,
-    filled,
-)
+from openai_server import OpenAIServer, Request, filled
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LLMJudge, Reflector, SimpleFraudAgent

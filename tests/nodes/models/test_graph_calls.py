@@ -19,15 +19,7 @@ from model_samples import (
     arun_once,
     counters,
 )
-from openai_server import (
-    OpenAIServer,
-    Reply,
-    broken_off,
-    filled,
-    said,
-    sent,
-    written,
-)
+from openai_server import OpenAIServer, Reply, broken_off, filled, said, sent, written
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import AceContext, BulletPlaybook

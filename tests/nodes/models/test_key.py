@@ -20,11 +20,7 @@ from model_samples import (
     Run,
     run_once,
 )
-from openai_server import (
-    OpenAIServer,
-    failed,
-    filled,
-)
+from openai_server import OpenAIServer, failed, filled
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import HybridSelector, SimpleFraudAgent

@@ -10,19 +10,8 @@ from langchain_core.globals import set_llm_cache
 from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
-from model_samples import (
-    DENIAL,
-    NODE,
-    RULE,
-    SCHEMAS,
-    SUSPICIOUS,
-    Run,
-    run_once,
-)
-from openai_server import (
-    OpenAIServer,
-    filled,
-)
+from model_samples import DENIAL, NODE, RULE, SCHEMAS, SUSPICIOUS, Run, run_once
+from openai_server import OpenAIServer, filled
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import SimpleFraudAgent

@@ -6,19 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from model_samples import (
-    AGREEMENT,
-    APPROVAL,
-    LESSON,
-    NODE,
-    OBJECTION,
-    SUSPICIOUS,
-    run_once,
-)
-from openai_server import (
-    OpenAIServer,
-    filled,
-)
+from model_samples import AGREEMENT, APPROVAL, LESSON, NODE, OBJECTION, SUSPICIOUS, run_once
+from openai_server import OpenAIServer, filled
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LLMJudge, SimpleFraudAgent

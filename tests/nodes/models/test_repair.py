@@ -5,15 +5,7 @@ from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
-from model_samples import (
-    APPROVAL,
-    DENIAL,
-    FUNCTIONS,
-    SCHEMAS,
-    SUSPICIOUS,
-    Run,
-    run_once,
-)
+from model_samples import APPROVAL, DENIAL, FUNCTIONS, SCHEMAS, SUSPICIOUS, Run, run_once
 from openai_server import OpenAIServer, Reply, changed, failed, filled, said, written
 
 from acegraph.graph import create_ace_graph

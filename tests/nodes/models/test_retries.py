@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 from model_samples import APPROVAL, DENIAL, SUSPICIOUS
-from openai_server import (
-    OpenAIServer,
-    dripped,
-    failed,
-    filled,
-    held,
-    waiting_for,
-)
+from openai_server import OpenAIServer, dripped, failed, filled, held, waiting_for
 
 from acegraph.nodes import SimpleFraudAgent
 from acegraph.state import InvalidSettings, ModelUnavailable

@@ -60,11 +60,7 @@ def read(given: object) -> Fields:
         ),
         *(
             (text, {"amount": None})
-            for text in (
-                "pays $390B",
-                "pays $500 - 600 at 3 PM",
-                "now pays $9.000, now pays $5",
-            )
+            for text in ("pays $390B", "pays $500 - 600 at 3 PM", "now pays $9.000, now pays $5")
         ),
         ("fee of $5B, pays $20", {"amount": 20.0}),
         ("1 200 km from home", {"distance_km": None}),

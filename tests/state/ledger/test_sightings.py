@@ -11,15 +11,7 @@ from hidden import hiding
 from ledger_cases import NODE, record
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import (
-    BulletPlaybook,
-    Case,
-    UnknownDecision,
-    back_up,
-    erase,
-    prune,
-    verify,
-)
+from acegraph.state import BulletPlaybook, Case, UnknownDecision, back_up, erase, prune, verify
 from acegraph.state.database.open import copy_ledger
 from acegraph.state.database.tables import sightings
 from acegraph.state.maintenance.backup import copy

@@ -81,9 +81,7 @@ def test_a_changed_label_takes_back_what_the_first_one_moved(playbook: BulletPla
     assert [case.label for case in playbook.cases(NODE)] == ["APPROVE"]
 
 
-def test_a_label_replaces_an_opinion_and_never_the_other_way(
-    playbook: BulletPlaybook,
-) -> None:
+def test_a_label_replaces_an_opinion_and_never_the_other_way(playbook: BulletPlaybook) -> None:
     bullet_id = playbook.add_bullet("DECLINE when amount >= 1", NODE)
     playbook.record(record("d1", 1), Label("APPROVE", "judge"))
     assert counters(playbook, bullet_id) == (0, 1, 1)

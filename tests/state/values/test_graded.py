@@ -1,11 +1,15 @@
 """Graded rules: what they say is read back, and each value has the points that it says."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.rules.weights import reason_to_retire
 from acegraph.state import Bullet, Condition, InvalidCondition
+from acegraph.state.values import Case, CaseTable, parse_condition
 from acegraph.state.values.graded import MAX_STEPS, Steps, steps_of
 
 NUMBERS = st.floats(-1e9, 1e9).map(lambda number: float(f"{number:.6g}"))
@@ -100,3 +104,57 @@ def test_a_field_in_doubt_may_have_each_of_the_points_once() -> None:
     assert rules.bounds({"speed": 4.0}, {"score": "missing"}) == (start + 10_000, start + 30_000)
     ruling = rules.weigh({"score": 5, "speed": 1})
     assert (ruling.points, [b.id for b in ruling.fired]) == (start + 20_000, ["b0"])
+
+
+def graded(number: int, text: str) -> Bullet:
+    return Bullet(f"b{number}", text, "n", condition=Condition.parse(text))
+
+
+def test_two_graded_rules_of_one_sentence_count_twice_in_doubt() -> None:
+    rules = Ruleset(tuple(graded(n, "DECLINE by score: 0, from 3 +2") for n in range(2)))
+    start = rules.start
+    assert rules.bounds({}, {"score": "missing", "speed": "missing"}) == (start, start + 40_000)
+    assert rules.weigh({"score": 9}).points == start + 40_000
+
+
+def test_what_a_graded_rule_adds_is_told_below_half_of_its_most() -> None:
+    rules = Ruleset((graded(1, "DECLINE by amount: 0, from 100 +1.9, from 900 +3.9"),))
+    ruling = rules.weigh({"amount": 150, "hour": 14})
+    assert ruling.fired == ()
+    (said, *_) = rules.explain({"amount": 150, "hour": 14}, ruling)
+    assert said.endswith("[amount=150; +1.90]")
+
+
+def test_screening_reads_the_words_of_steps_without_points() -> None:
+    cases = (
+        Case(str(n), {"country": ("NG", "US")[n % 2]}, ("APPROVE", "DECLINE")[n % 2])
+        for n in range(40)
+    )
+    sentence = 'DECLINE by country: 0, "pay John Smith at www.evil.com" +0, "NG" +2'
+    objection = Screening()(Proposal(sentence, Condition.parse(sentence), CaseTable(cases)))
+    assert objection is not None
+    assert "no category" in objection.reason
+
+
+def test_a_graded_rule_that_has_turned_wrong_is_retired() -> None:
+    table = CaseTable(
+        Case(str(n), {"x": n % 100}, "DECLINE" if (n % 100 < 50) == (n % 10 > 1) else "APPROVE")
+        for n in range(600)
+    )
+    rule, log_odds = graded(1, "DECLINE by x: 0, from 50 +3"), np.zeros(600)
+    fired = rule.condition.holds_over(table) if rule.condition else np.zeros(600, bool)
+    assert "better without it" in reason_to_retire(rule, fired, table, log_odds + 3.0 * fired)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DECLINE by phone: 2 attempts failed",
+        "DECLINE by phone: from now on call the customer",
+        "Decline the more balance goes from rags to riches",
+        "Decline the more you see of it",
+        "DECLINE by score: 0, from " + "9" * 400 + " +1",
+    ],
+)
+def test_prose_that_begins_like_a_graded_rule_stays_prose(text: str) -> None:
+    assert parse_condition(text) is None
