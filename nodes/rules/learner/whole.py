@@ -68,6 +68,8 @@ _REPEATED: Final = 1_000
 _MOST_REPEATS: Final = 4
 _CLEARLY: Final = 1.5
 """Standard errors by which curves must be better than rules, which are read at once."""
+_AS_SURE: Final = 0.5
+"""The same where each is as sure of itself as fits best."""
 _CHOSEN: Final = 2.0
 """How much log-likelihood a comparison of a standing rule seems to gain without a cause: its field
 and its cut were chosen with the cases that are held out (Akaike 1974)."""
@@ -307,7 +309,9 @@ class _HeldOut:
         return cls(rows.fraud, log_odds, likelihood, plain, stood, parts)
 
     def curves(self, searched: _Searched, table: CaseTable, most: int) -> BestCurves | None:
-        """Curves, if they explain held-out cases clearly better than any set of rules."""
+        """Curves, if they explain held-out cases clearly better than any set of rules, and not only
+        by being surer of it.
+        """
         fields = binned(table, case_shares(table), searched.chosen)
         best = self.best(is_shortest=False)
         if not fields or self.is_never_wrong(best):
@@ -316,8 +320,13 @@ class _HeldOut:
         staying, *_ = searched.sets(rows, pairs=False, most=0)
         start = staying.log_odds(rows)
         found = best_curves(fields, rows.fraud, start, rows.shares, self.parts, most)
-        better = in_standard_errors(found.likelihood - self.likelihood[best])
-        return found if better > _CLEARLY else None
+        curves, rules = (
+            rows.log_likelihood(slope * log_odds + shift)
+            for log_odds in (found.log_odds, self.log_odds[best])
+            for slope, shift in [best_line(rows.fraud, log_odds, rows.shares)]
+        )
+        is_better = in_standard_errors(found.likelihood - self.likelihood[best]) > _CLEARLY
+        return found if is_better and in_standard_errors(curves - rules) > _AS_SURE else None
 
     def is_never_wrong(self, shape: _Shape) -> bool:
         """Whether sets of a shape decide all held-out cases rightly."""
