@@ -178,7 +178,7 @@ def _form(proposal: Proposal) -> Objection | None:
     in_text = parse_condition(proposal.content)
     most = MAX_CONTENT if in_text and in_text.graded else MAX_LENGTH
     if not 3 <= len(clean_text(proposal.content)) <= most:
-        return Objection(f"a heuristic has 3 to {MAX_LENGTH} characters")
+        return Objection(f"a heuristic has 3 to {most} characters")
     if in_text and proposal.condition and not in_text.same_as(proposal.condition):
         return Objection("its text and its condition say different things")
     return _fields(proposal, proposal.condition) if proposal.condition else None
