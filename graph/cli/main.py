@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
+from functools import partial
 from importlib import metadata
 from typing import Annotated, Any, Final, cast
 
@@ -110,11 +112,15 @@ def acegraph(
     setup.check_variables()
     if playbook is None:
         playbook = os.environ.get("ACE_PLAYBOOK_URL") or console.DEFAULT_URL
-    console.playbook_url.set(console.url_of(playbook))
     signature(who)  # refuses what is no name
-    console.who.set(who)
-    console.alone.set(alone)
-    printing.wants_json.set(as_json)
+    given: dict[ContextVar[Any], object] = {
+        console.playbook_url: console.url_of(playbook),
+        console.who: who,
+        console.alone: alone,
+        printing.wants_json: as_json,
+    }
+    for variable, value in given.items():  # which ends with the command
+        context.call_on_close(partial(variable.reset, variable.set(value)))
     start_logging()
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 from contextlib import redirect_stderr, redirect_stdout
-from contextvars import copy_context
 from io import StringIO
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -29,14 +28,14 @@ def run(folder: Path, *words: str, code: int = 0, **env: str) -> Done:
         patch.setattr("sys.argv", ["acegraph", *words])
         patch.setattr("__main__.__package__", "")  # else usage names pytest as the program
         with pytest.raises(SystemExit) as ended:
-            copy_context().run(main)
+            main()
     assert ended.value.code == code, out.getvalue() + err.getvalue()
     return Done(words, code, out.getvalue(), err.getvalue())
 
 
 def invoke(*words: str, code: int = 0, **env: str) -> Result:
     """Run a command here and now; an error that it does not tell in one line stays visible."""
-    done = copy_context().run(CliRunner().invoke, app, words, env=env)
+    done = CliRunner().invoke(app, words, env=env)
     assert done.exit_code == code, (done.output, done.exception)
     return done
 

@@ -11,7 +11,8 @@ import pytest
 from command_line import from_json, run
 from project_paths import ROOT
 
-from acegraph.graph.cli.printing import progress_bar
+from acegraph.graph.cli.console import alone, playbook_url, who
+from acegraph.graph.cli.printing import progress_bar, wants_json
 from acegraph.graph.cli.running.setup import SETTINGS
 from acegraph.state import BulletPlaybook
 
@@ -104,3 +105,11 @@ def test_an_interruption_says_that_what_was_done_is_kept(tmp_path: Path) -> None
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert said.strip().endswith("what was done until now is kept, run it again to go on")
+
+
+def test_what_is_said_before_a_command_ends_with_it(tmp_path: Path) -> None:
+    before = playbook_url.get(), who.get(), alone.get(), wants_json.get()
+    said = ("--json", "--alone", "--who", "ann", "--playbook", "x.db")
+    assert from_json(run(tmp_path, "policy", "explore=0.02", "--why", "labels", *said))
+    run(tmp_path, "policy", "explore=2", "--why", "labels", *said, code=2)
+    assert (playbook_url.get(), who.get(), alone.get(), wants_json.get()) == before
