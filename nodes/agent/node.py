@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Protocol
 
-from acegraph.nodes.rules.doubts import could_not_be_tested, not_understood
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, points_of
 from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.rules.undecided import could_not_be_tested, not_understood
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, ModelError
 from acegraph.state.run.schema import CaseData, RunSettings, Update

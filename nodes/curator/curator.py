@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from acegraph.nodes.curator.capacity import expendable, expired
-from acegraph.nodes.curator.duplicates import likenesses
+from acegraph.nodes.curator.duplicates import ALIKE_FROM, likenesses
 from acegraph.nodes.curator.proof import in_words, lacking_proof, prove
 from acegraph.nodes.curator.screening import MAX_LENGTH, Objection, Proposal, Screening, proposal_of
 from acegraph.nodes.evidence.backtest import Backtest, can_prove
@@ -75,7 +75,7 @@ class Curator:
 
     def __init__(
         self,
-        similarity_threshold: float = 0.85,
+        similarity_threshold: float = ALIKE_FROM,
         *,
         gate: GateLevel = "standard",
         capacity: int = 50,

@@ -13,6 +13,8 @@ from acegraph.nodes.text.difference import says_the_same
 from acegraph.state.playbook.index import View
 from acegraph.state.values import Bullet, Condition
 
+ALIKE_FROM: Final = 0.85
+"""Texts that match by more look alike."""
 _ROUNDING: Final = 1e-9
 _AUTOJUNK: Final = 200
 

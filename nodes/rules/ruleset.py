@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from acegraph.nodes.rules.doubts import could_not_be_tested, not_understood
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, UNIT, bullet_reason, points_of, weight_of
 from acegraph.nodes.rules.scale import RiskScale, scale_for
+from acegraph.nodes.rules.undecided import could_not_be_tested, not_understood
 from acegraph.nodes.rules.ways import ways_of
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS

@@ -14,9 +14,9 @@ from typing import Final, cast
 
 from acegraph.state.errors import InvalidSettings, some
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.field import NEARLY, Epoch, Field, Kind, Part, Role
+from acegraph.state.task.field import NEARLY, Field, Kind, Part, Role
 from acegraph.state.task.task import Task, fold
-from acegraph.state.task.times import before, derived_of, rises, tells_when
+from acegraph.state.task.times import before, derived_of, epoch_of, rises, tells_when
 from acegraph.state.values import KINDS, SENTENCE, Scalar
 
 _Columns = Mapping[str, Sequence[Scalar]]
@@ -37,10 +37,6 @@ _WORDS_OF_A_KIND: Final = 2.5
 """A text has more letters or words than so many; a word of a kind has fewer."""
 _LONG_NUMBERS: Final = 1e8
 """Numbers of nine and more digits are no quantities, but cards, accounts or phones."""
-_EPOCHS: Final[tuple[tuple[Epoch, float, float, str], ...]] = (
-    ("s", 946_684_800.0, 2_051_222_400.0, "seconds"),
-    ("ms", 946_684_800e3, 2_051_222_400e3, "milliseconds"),
-)
 _NO: Final = frozenset("no n false f off nein nee non não nej 0".split())
 _YES: Final = frozenset("yes y true t on ja j oui o sí si sim 1".split())
 _NAMES: Final[Mapping[Role, frozenset[str]]] = {
@@ -191,9 +187,9 @@ def _of_numbers(name: str, numbers: Sequence[float], is_file: bool) -> Guess:
     if distinct <= {0.0, 1.0} and len(numbers) >= 2:
         return Guess(Field(name, "flag"), "0 and 1 are no and yes", f"else --as {name}=number")
     are_whole = all(number.is_integer() for number in distinct)
-    found = _of_epoch(name, min(distinct), max(distinct))
-    if found and (are_whole or len(numbers) >= _ENOUGH):
-        return found
+    epoch, unit = epoch_of(min(distinct), max(distinct))
+    if epoch and (are_whole or len(numbers) >= _ENOUGH):
+        return Guess(Field(name, "time", epoch=epoch, parts=_PARTS), f"{unit} since 1970")
     if are_whole:
         return _of_whole_numbers(plain, numbers, len(distinct))
     return Guess(replace(plain, role=_role_of(name, _ROLES_OF_NUMBERS)))
@@ -209,15 +205,6 @@ def _of_whole_numbers(plain: Field, numbers: Sequence[float], distinct: int) -> 
     if role == "id" or (is_row and not role and max(numbers) >= 10 * len(numbers)):
         return Guess(Field(plain.name, "category", role="id"), "names somebody, or a row")
     return Guess(replace(plain, role=role))
-
-
-def _of_epoch(name: str, lowest: float, highest: float) -> Guess | None:
-    """A time, if all numbers count seconds or milliseconds since 1970."""
-    for epoch, first, last, unit in _EPOCHS:
-        if first <= lowest < highest < last:
-            field = Field(name, "time", epoch=epoch, parts=_PARTS)
-            return Guess(field, f"{unit} since 1970")
-    return None
 
 
 _PARTS: Final[tuple[Part, ...]] = ("hour", "weekday")

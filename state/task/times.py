@@ -8,13 +8,29 @@ from typing import Final, get_args
 
 import numpy as np
 
-from acegraph.state.task.field import Field
+from acegraph.state.task.field import Epoch, Field
 from acegraph.state.task.task import Derived, Window
 from acegraph.state.values import KINDS
 
 _WINDOWS: Final[tuple[Window, ...]] = get_args(Window)[1:]
 _RISES: Final = 0.5
 """A date goes along with the rows if it rises so much."""
+_EPOCHS: Final[tuple[tuple[Epoch, float, float, str], ...]] = (
+    ("s", 946_684_800.0, 2_051_222_400.0, "seconds"),
+    ("ms", 946_684_800e3, 2_051_222_400e3, "milliseconds"),
+)
+
+
+def epoch_of(lowest: float, highest: float) -> tuple[Epoch, str]:
+    """What all numbers between the two count since 1970, and its name; empty if they do not.
+
+    >>> epoch_of(1_700_000_000, 1_700_086_400), epoch_of(5, 90)
+    (('s', 'seconds'), ('', ''))
+    """
+    for epoch, first, last, unit in _EPOCHS:
+        if first <= lowest < highest < last:
+            return epoch, unit
+    return "", ""
 
 
 def tells_when(moments: Sequence[str]) -> tuple[float, str]:
