@@ -16,7 +16,8 @@ from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import Ruleset, Scored
 from acegraph.nodes.rules.scale import TIE, RiskScale
 from acegraph.state import InvalidSettings
-from acegraph.state.task.field import WEEKDAYS, Field, ascii_lower
+from acegraph.state.plain import WEEKDAYS, ascii_lower
+from acegraph.state.task.field import Field
 from acegraph.state.values import (
     APPROVE,
     DECLINE,

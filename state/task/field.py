@@ -4,16 +4,14 @@
 says what was wanted and never what was found: reasons are stored, streamed and traced.
 """
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar, Final, Literal
 from zoneinfo import ZoneInfo
 
-from acegraph.state.errors import InvalidSettings, InvalidTransaction, some
-from acegraph.state.values import MAX_TEXT, Scalar, plain_value
+from acegraph.state.errors import InvalidSettings, some
+from acegraph.state.plain import Scalar, ascii_lower, fit_value, parts_of
 
 Kind = Literal["number", "flag", "category", "time", "text"]
 Role = Literal[
@@ -32,11 +30,6 @@ Why = Literal["missing", "kind", "range", "word", "twice", "currency"]
 Part = Literal["hour", "weekday", "month"]
 Epoch = Literal["", "s", "ms"]
 
-WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
-_FLAGS: Final = {"0": False, "1": True, "false": False, "true": True}
-_UNITS: Final = {"s": 1.0, "ms": 1000.0}
-_ASCII_LOWER: Final = str.maketrans({chr(n): chr(n + 32) for n in range(ord("A"), ord("Z") + 1)})
 NEARLY: Final = 0.98
 """A share from which on something holds of nearly all values."""
 
@@ -128,7 +121,8 @@ class Field:
         return tuple(f"{self.name}.{part}" for part in self.parts)
 
     @cached_property
-    def _spellings(self) -> dict[str, str]:
+    def spellings(self) -> dict[str, str]:
+        """The words by what they are known by."""
         return {ascii_lower(word): word for word in self.words}
 
     def not_stored(self) -> "Field":
@@ -146,16 +140,7 @@ class Field:
         >>> Field("new", "flag", words=("nein", "ja")).fit("Ja")
         True
         """
-        try:
-            plain = plain_value(self.name, value)
-        except InvalidTransaction:
-            return self.misfit("kind")
-        if plain is None:
-            return self.misfit("missing") if self.usual else None
-        fitted = _FITS[self.kind](self, plain)
-        if fitted is None:
-            return self.misfit("kind")
-        return fitted
+        return fit_value(self, value)
 
     def misfit(self, why: Why) -> Misfit:
         """A misfit of this field."""
@@ -183,94 +168,7 @@ class Field:
         >>> Field("at", "time", parts=("hour", "weekday")).parts_of("2026-01-31T13:05:00+00:00")
         {'at.hour': 13, 'at.weekday': 'Saturday'}
         """
-        if not self.parts:
-            return {}
-        has_hour = len(value) > len("2026-01-31")
-        moment = datetime.fromisoformat(value)
-        if has_hour:
-            moment = moment.astimezone(ZoneInfo(self.zone))
-        known: dict[Part, Scalar] = {"weekday": WEEKDAYS[moment.weekday()], "month": moment.month}
-        if has_hour:
-            known["hour"] = moment.hour
-        return {f"{self.name}.{part}": known[part] for part in self.parts if part in known}
-
-
-def ascii_lower(text: str) -> str:
-    """The text with small ASCII letters: every engine folds these alike, and no others."""
-    return text.translate(_ASCII_LOWER)
-
-
-def _number(field: Field, value: Scalar) -> Scalar | Misfit:
-    if isinstance(value, str):
-        value = float(value) if _NUMBER.fullmatch(value) else None
-    if value is None or isinstance(value, bool):
-        return None
-    number = float(value)
-    is_below = field.least is not None and number < field.least
-    is_above = field.most is not None and number > field.most
-    if is_below or is_above or abs(number) == float("inf"):
-        return field.misfit("range")
-    return value
-
-
-def _flag(field: Field, value: Scalar) -> Scalar | Misfit:
-    if isinstance(value, bool):
-        return value
-    word = ascii_lower(_digits(value))
-    if field.words and word in field._spellings:
-        return field._spellings[word] == field.words[1]
-    return _FLAGS.get(word)
-
-
-def _category(field: Field, value: Scalar) -> Scalar | Misfit:
-    word = str(value).lower() if isinstance(value, bool) else _digits(value)
-    known = field._spellings.get(ascii_lower(word))
-    if known is None and field.closed:
-        return field.misfit("currency" if field.role == "currency" else "word")
-    return known or word
-
-
-def _time(field: Field, value: Scalar) -> Scalar | Misfit:
-    try:
-        if isinstance(value, str):
-            return _written_time(field, value)
-        if field.epoch and value is not None and not isinstance(value, bool):
-            since = timedelta(seconds=value / _UNITS[field.epoch])
-            return (datetime(1970, 1, 1, tzinfo=UTC) + since).isoformat()
-    except (ValueError, OverflowError):
-        return None
-    return None
-
-
-def _written_time(field: Field, text: str) -> str | None:
-    """A written time in UTC; a day alone stays a day: it has no hour."""
-    if field.epoch and _NUMBER.fullmatch(text):
-        fitted = _time(field, float(text))
-        return fitted if isinstance(fitted, str) else None
-    if len(text) == len("2026-01-31"):
-        return date.fromisoformat(text).isoformat()
-    if not text[:5].rstrip("-").isdigit() or "-" not in text[:5]:
-        return None  # `fromisoformat` also takes 20260131
-    moment = datetime.fromisoformat(text)
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(field.zone))
-    return aware.astimezone(UTC).isoformat()
-
-
-def _text(_: Field, value: Scalar) -> Scalar | Misfit:
-    text = _digits(value)
-    return text if len(text) <= MAX_TEXT else None
-
-
-_FITS: Final = {
-    "number": _number, "flag": _flag, "category": _category, "time": _time, "text": _text
-}  # fmt: skip
-
-
-def _digits(value: Scalar) -> str:
-    """A value as text; a whole number has no decimal point."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+        return parts_of(self, value)
 
 
 def _range(least: float | None, most: float | None) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
+from acegraph.state.plain import padded_words
 from acegraph.state.values.transaction import Transaction, is_derived, render_fields
 
 SENTENCE: Final = "text"
@@ -22,8 +23,6 @@ LOOKALIKES: Final = str.maketrans(
 )
 """Letters of other alphabets that look like Latin ones, after case folding."""
 _SIGNS: Final = {number: None for number in range(128) if not chr(number).isalnum()}
-_KEPT_LENGTH: Final = 500
-"""Longer texts are folded anew each time."""
 _MEMO = re.compile(
     r"\b(?:memo|notes?|message|msg|comments?|remarks?|description|reference|narrative|details"
     r"|purpose|subject|greeting)\b\s*+(?P<says>[:=]|says|reads|is)?\s*+(?P<quote>[\"'“„«‘])?",
@@ -91,26 +90,6 @@ def folded_words(text: str) -> str:
     'for gift cards'
     """
     return padded_words(text)[1:-1]
-
-
-def mentions(text: str, phrase: str) -> bool:
-    """Whether a text has the words of a phrase, whole and one after the other.
-
-    >>> mentions("Gift-cards, as agreed", "gift cards"), mentions("giftcards", "gift cards")
-    (True, False)
-    """
-    return padded_words(phrase) in padded_words(text)
-
-
-def padded_words(text: str) -> str:
-    """The words of a text with a space before and after each, so that only whole ones are found."""
-    return _padded(text) if len(text) <= _KEPT_LENGTH else _padded.__wrapped__(text)
-
-
-@lru_cache(maxsize=1 << 16)  # as many as a table of cases may have
-def _padded(text: str) -> str:
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join(["", *re.findall(r"[^\W_]+", folded), ""])
 
 
 def facts_text(transaction: Transaction) -> str:

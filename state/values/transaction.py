@@ -5,21 +5,15 @@ It does not know what a text means: fields are read from a text in nodes/text/re
 
 import hashlib
 import json
-import math
 import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from acegraph.state.errors import InvalidInput, InvalidTransaction
+from acegraph.state.plain import MAX_TEXT, Scalar, check_storable, clean_text, plain_value
 
-Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
 Data = dict[str, Any]
 """JSON as somebody wrote it, or a row: whoever reads it knows its form."""
@@ -27,23 +21,10 @@ DataView = Mapping[str, Any]
 """The same where nobody changes it."""
 OBSERVED = "observed."
 """How the name of a field begins that a language model read from the text."""
-MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
 MAX_NAME = 200
-MAX_EXACT = 2**53
-"""Up to it a float holds every whole number."""
-_STORABLE = range(-(2**63), 2**64)
-"""The whole numbers that a checkpoint can store: a run that gave others would fail at its end."""
 _PLAIN = frozenset((str, float, int, bool, type(None)))
-_BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
-"""Fillers and separators that look like a space or like nothing, but do not count as blank."""
-_HIDDEN = ("Cc", "Cf", "Cs")
-_HALF_WIDTH_MARKS = "\uff9e\uff9f"
-"""Letters that become marks in other forms of the same text."""
-_MOST_MARKS = 30
-"""No writing has more marks on one letter (Unicode Standard Annex 15, stream-safe text)."""
-_SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _DERIVED = re.compile(
     r"(?:customer|card|device)\.(?:amount_to_usual|merchant_is_new|kmh?_since_last)|"
     r"(?:customer|card|device|merchant)\."
@@ -106,37 +87,6 @@ def is_derived(name: str) -> bool:
     (True, False)
     """
     return _DERIVED.fullmatch(name) is not None
-
-
-def clean_text(text: str) -> str:
-    """A text in NFC with visible characters only: no controls, no lone surrogates, and none that
-    hide or reorder text (bidi marks, zero-width, tag characters, variation selectors).
-
-    >>> clean_text("caf" + "e" + chr(0x301) + chr(0) + " o" + chr(0x200B) + "k" + chr(0xE0041))
-    'café ok'
-    """
-    if text.isascii() and text.isprintable():
-        return text.strip()
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    spaced = _SELECTOR.sub("", _BLANK.sub(" ", whole))
-    kinds = {c: unicodedata.category(c) for c in set(spaced) - {"\n", "\t"}}
-    visible = spaced.translate({ord(c): None for c, kind in kinds.items() if kind in _HIDDEN})
-    marks = {c for c, kind in kinds.items() if kind[0] == "M" or c in _HALF_WIDTH_MARKS}
-    if marks and len(visible) > _MOST_MARKS:
-        visible = "".join(_without_piles(visible, marks))
-    return unicodedata.normalize("NFC", visible).strip()
-
-
-def _without_piles(text: str, marks: set[str]) -> Iterator[str]:
-    """A text without piles of marks that combine.
-
-    Marks in a row are sorted when a text is normalised, in time that grows with their square.
-    """
-    pile = 0
-    for c in text:
-        pile = pile + 1 if c in marks else 0
-        if pile <= _MOST_MARKS:
-            yield c
 
 
 def render_fields(fields: Mapping[str, Scalar]) -> str:
@@ -212,49 +162,14 @@ _clean_short_text = lru_cache(maxsize=4096)(clean_text)  # payments have the sam
 
 def _check_storable(name: str, value: object, depth: int = 1) -> None:
     """Refuse a whole number beyond 64 bits, also inside of lists."""
-    if isinstance(value, int) and value not in _STORABLE:
-        raise InvalidTransaction(
-            f"{f'field {name!r}' if name else 'a key of the transaction'} holds a whole number of "
-            f"{value.bit_length()} bits; write more than 64 as text"
-        )
+    if isinstance(value, int):
+        check_storable(name, value)
     if isinstance(value, Mapping | list | tuple | set | frozenset):
         if depth > MAX_DEPTH:
             raise InvalidTransaction(f"field {name!r} is nested deeper than {MAX_DEPTH}")
         inner = [*value, *value.values()] if isinstance(value, Mapping) else value
         for item in inner:
             _check_storable(name, item, depth + 1)
-
-
-def plain_value(name: str, value: object) -> Scalar:
-    """The value of a field as it is stored: cleaned text, a finite number, a flag, or None."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return clean_text(value) or None
-    if type(value) is float:
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.datetime64):  # `item` of nanoseconds is a bare number
-        value = value.astype("datetime64[us]")
-    if isinstance(value, np.generic):
-        value = value.item()
-        if value is None or isinstance(value, bool):
-            return value
-    if isinstance(value, int):
-        _check_storable(name, value)
-        # A whole number that a float cannot hold exactly is a name, not a quantity.
-        return value if abs(value) <= MAX_EXACT else str(value)
-    if isinstance(value, float | Decimal):
-        if isinstance(value, Decimal) and value.is_snan():
-            raise InvalidTransaction(f"field {name!r} holds a signalling NaN; a number wanted")
-        number = float(value)
-        return number if math.isfinite(number) else None
-    if isinstance(value, datetime | date):
-        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-    if isinstance(value, time):
-        return value.isoformat()
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")
 
 
 def is_observed(name: str) -> bool:
