@@ -52,8 +52,11 @@ _NO_AMOUNT: Final = (
 _HELD_OUT: Final = (
     "{caught:,} of {frauds:,} frauds are caught, of the newest sixth of the cases "
     "{newest_caught:,} of {newest_frauds:,}; {false_declines:.1%} of the honest payments are "
-    "declined; no risk above {highest_risk:.2g} is borne out"
+    "declined"
 )
+_BORNE_OUT: Final = "; no risk above {highest_risk:.2g} is borne out"
+_SURE: Final = 0.995
+"""A highest risk from here on is no limit to tell."""
 _NOT_HELD_OUT: Final = "nothing was held out; acegraph compare says how it does on new payments"
 _ONE_LABEL: Final = (
     "Nothing was learned: all cases have the same label. The scorecard decides alone: it was not "
@@ -90,9 +93,11 @@ def train(
         taken = _taken_in(file, columns, context, online=online)
         report, bullets = _learned(taken, context, limits, online=online)
     facts = {**report.to_json(), **taken.rows(report), "warnings": warnings}
-    held_out = report.held_out and _HELD_OUT.format(**{"highest_risk": 1, **report.held_out})
-    words = report.refinement.rpartition(", by ")[0]  # --json has the number
-    told = facts | {"held_out": held_out, "refinement": words}
+    told = facts | {"refinement": _in_words(report.refinement)}
+    if found := report.held_out:  # the mistakes on the very cases that it learned from flatter
+        is_limited = found.get("highest_risk", 1) < _SURE
+        words = _HELD_OUT + (_BORNE_OUT if is_limited else "")
+        told |= {"held_out": words.format(**found), "mistakes": ""}
     tell(
         facts,
         *bullets,
@@ -106,12 +111,17 @@ def train(
         raise typer.Exit(1)
 
 
+def _in_words(refinement: str) -> str:
+    """Why rules were put in place of others, without the number that --json has."""
+    return refinement.removeprefix("refined: ").rpartition(", by ")[0]
+
+
 def _learned(
     taken: "_Taken", context: AceContext, limits: tuple[int, int | None], *, online: bool
 ) -> "tuple[TrainingReport, list[Shown]]":
     """What was learned, and the table of the bullets that act now, if any do."""
     from acegraph.graph.cli.tables import bullet_table
-    from acegraph.graph.metrics.records import Standing
+    from acegraph.graph.metrics.records import standings_of
     from acegraph.graph.training.pipeline import TrainingPipeline
 
     with lasting() as book, progress_bar() as progress:
@@ -124,8 +134,8 @@ def _learned(
         )
         had_sightings = bool(book.sighting_columns(context.node))
         report = taken.learned_by(pipeline, online=online)
-        bullets, cases = book.get_bullets_for_node(context.node), book.cases(context.node)
-        standings = {b.id: Standing.of(b, cases) for b in bullets}
+        bullets = book.get_bullets_for_node(context.node)
+        standings = standings_of(book, bullets)
         task = taken.dataset.task
         if had_sightings and task and task.derived and report.repeated < report.cases:
             unseen = "its derived fields do not see the files that were learned from before"

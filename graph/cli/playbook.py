@@ -41,14 +41,14 @@ def list_bullets(
         everything: Retired bullets too.
     """
     from acegraph.graph.cli.tables import bullet_table, history_table
-    from acegraph.graph.metrics.records import Standing
+    from acegraph.graph.metrics.records import standings_of
     from acegraph.graph.operations.transfer import bullet_to_json
 
     with lasting(must_exist=True) as book:
         bullets = [b for b in book if everything or b.status == "active"]
         if bullet_id is not None:
             bullets = [book.get_bullet(bullet_id)]
-        standings = {b.id: Standing.of(b, book.cases(b.node)) for b in bullets}
+        standings = standings_of(book, bullets)
         version, history = book.version, book.history(bullet_id) if bullet_id else []
     facts = [bullet_to_json(b) | vars(standings[b.id]) for b in bullets]
     if bullet_id is not None:

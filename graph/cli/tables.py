@@ -189,7 +189,7 @@ def bullet_table(
             for b in bullets
         ),
         "helpful and harmful: outcomes where it fired, also while it was held back and not shown; "
-        "backtest: right of fired, before it acted; last: the newest payment that it gets right",
+        "backtest: right of fired, before it acted" + "".join(_terms(known.values())),
     )
 
 
@@ -201,11 +201,32 @@ def _heuristic(bullet: Bullet) -> Text:
 
 
 def _standing(standing: "Standing | None") -> Iterator[Text]:
-    """When it was last right, and how much more of what is rare it finds than there usually is."""
+    """When it was last right, how much more of what is rare it finds than there usually is, and
+    what the playbook has of it.
+    """
     if standing and standing.last_right:
         yield Text(f"last {standing.last_right[:10]}")
     if standing and standing.lift is not None:
         yield Text(f"{standing.lift:g} x usual share")
+    if standing and (saved := standing.saved_a_week) is not None:
+        yield Text(f"{'costs' if saved < -0.5 else 'saves'} {_whole(abs(saved))} a week")
+    if standing and (stopped := standing.stopped_a_day):
+        rare = f"stops 1 honest in {_whole(1 / stopped)} days"
+        yield Text(rare if stopped < 1 else f"stops {_whole(stopped)} honest a day")
+
+
+def _terms(standings: "Iterable[Standing]") -> Iterator[str]:
+    """What the words of `_standing` mean that stand in a table."""
+    known = list(standings)
+    if any(one.last_right for one in known):
+        yield "; last: the newest payment that it gets right"
+    if any(one.lift is not None for one in known):
+        yield "; x usual share: how many times as often it is right as its verdict is there anyway"
+    if any(one.saved_a_week is not None for one in known):
+        yield (
+            "; saves, stops: what mistakes would cost more on the labelled cases without it, by "
+            "the dates of the payments, and the honest ones that it alone has declined"
+        )
 
 
 def _backtest(bullet: Bullet) -> str:

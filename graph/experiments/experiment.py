@@ -222,7 +222,8 @@ def _records(
 ) -> dict[str, Record]:
     pairs = zip(items, rows, strict=True)
     cases = Cases(CaseTable(Case(one["id"], row, one["answer"]) for one, row in pairs))
-    records = ((b.id, cases.record_of(b, Ruleset.of(playbook))) for b in bullets)
+    ruleset = Ruleset.of(playbook)
+    records = ((b.id, cases.record_of(b, ruleset)) for b in bullets)
     return {name: record for name, record in records if record}
 
 

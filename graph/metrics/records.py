@@ -3,17 +3,22 @@
 A record counts columns, batch by batch, and does not know where they come from.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Share
 from acegraph.nodes.evidence.drift import times_of
-from acegraph.nodes.rules.columns import declined_over
+from acegraph.nodes.evidence.stakes import amounts_over
+from acegraph.nodes.rules.points import UNIT, log_odds_over, points_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.scale import RARE
+from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state.run.context import settle
 from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition, Scalar, Verdict
 
 Rows = NDArray[np.bool_]
@@ -102,19 +107,27 @@ class Standing:
     newest label became known (ISO 8601); empty where there is none."""
     lift: float | None = None
     """How many times as frequent its verdict is where it holds; None if it is not rare anyway."""
+    saved_a_week: float | None = None
+    """By how much mistakes cost less because of it; None without costs, amounts or times, where
+    fraud is not rare, or where it does not act."""
+    stopped_a_day: float | None = None
+    """The honest payments that are declined because of it; None as above."""
 
     @classmethod
-    def of(cls, bullet: Bullet, table: CaseTable) -> "Standing":
-        """The standing among these cases."""
+    def of(cls, bullet: Bullet, cases: "Cases", ruleset: Ruleset | None = None) -> "Standing":
+        """The standing among these cases, in a ruleset if it acts in one."""
+        table = cases.table
         right, weights = table.labelled(bullet.verdict), table.weights
         held = bullet.condition.holds_over(table) if bullet.condition else ~right
         if not (held & right).any():
             return cls()
-        rows, times = np.flatnonzero(held & right).tolist(), times_of(table)
+        rows = np.flatnonzero(held & right).tolist()
         usual = float(np.average(right, weights=weights))
         lift = round(float(np.average(right[held], weights=weights[held])) / usual, 1)
-        last = max(times[row] for row in rows) or table[rows[-1]].known_at
-        return cls(last, lift if usual < RARE else None)
+        last = max(cases.times[row] for row in rows) or table[rows[-1]].known_at
+        is_rare = float(np.average(table.fraud, weights=weights)) < RARE
+        worth = cases.worth(bullet, ruleset) if is_rare and ruleset else ()
+        return cls(last, lift if usual < RARE else None, *worth)
 
 
 class Cases:
@@ -122,17 +135,42 @@ class Cases:
 
     def __init__(self, table: CaseTable) -> None:
         self.table, self.fraud, self.honest = table, table.fraud, ~table.fraud
-        name = table.amount_name
-        column = table.column(name) if name else None
-        self.amounts = column.numbers if column else np.full(len(table), np.nan)
-        self._declined: tuple[Ruleset, Rows] | None = None
+        self.amounts = amounts_over(table)
+        self._summed: tuple[Ruleset, NDArray[np.float64]] | None = None
 
-    def declined(self, ruleset: Ruleset) -> Rows:
-        """On which of them a ruleset declines; that of the last one is kept."""
-        known = self._declined
-        if known is None or known[0] is not ruleset:
-            known = self._declined = (ruleset, declined_over(ruleset, self.table))
-        return known[1]
+    @cached_property
+    def times(self) -> list[str]:
+        """When each payment was; empty where that is not known."""
+        return times_of(self.table)
+
+    def declined(self, ruleset: Ruleset, but: Bullet | None = None) -> Rows:
+        """On which of them a ruleset declines, or would without one of its bullets; the points of
+        the last ruleset are kept.
+        """
+        if self._summed is None or self._summed[0] is not ruleset:
+            self._summed = ruleset, np.rint(log_odds_over(self.table, ruleset.rules) * UNIT)
+        points = self._summed[1]
+        if but and any(rule.id == but.id for rule in ruleset.rules):
+            points = points - points_over(self.table, but)
+        return np.asarray(points > ruleset.scale.limits(self.amounts))
+
+    def worth(self, bullet: Bullet, ruleset: Ruleset) -> tuple[float, float] | tuple[()]:
+        """What mistakes cost less in a week because of a bullet that acts, and how many honest
+        payments are declined in a day; nothing where that is not known.
+        """
+        costs, known = ruleset.scale.costs, sorted(filter(None, self.times))
+        if not (costs and self.table.amount_name and known) or bullet.status != "active":
+            return ()
+        first, last = (datetime.fromisoformat(one) for one in (known[0], known[-1]))
+        weeks = (last - first) / timedelta(weeks=1)
+        if weeks < 1:
+            return ()
+        now, without = self.declined(ruleset), self.declined(ruleset, bullet)
+        stakes = np.where(np.isnan(self.amounts), 1.0, self.amounts)
+        saved = costs.of(self.fraud, without, stakes) - costs.of(self.fraud, now, stakes)
+        stopped = self.honest & now & ~without
+        per_week = (float(self.table.weights @ one) / weeks for one in (saved, stopped))
+        return round(next(per_week), 2), round(next(per_week) / 7, 3)
 
     def tried(self, condition: Condition, fired: Rows, says_so: Rows | None = None) -> Record:
         """What a rule does that fires on these cases; `says_so`: where the playbook says it too."""
@@ -146,12 +184,20 @@ class Cases:
         """
         if bullet.condition is None:
             return None
-        others = tuple(rule for rule in ruleset.rules if rule.id != bullet.id)
-        without = declined_over(replace(ruleset, rules=others), self.table)
-        is_same = self.declined(ruleset) == without
+        is_same = self.declined(ruleset) == self.declined(ruleset, bullet)
         return self.tried(bullet.condition, bullet.condition.holds_over(self.table), is_same)
 
     def newest(self, rows: Rows, most: int) -> list[tuple[str, Mapping[str, Scalar | None]]]:
         """The newest of some of the cases: their ids and fields."""
         found = [self.table[int(row)] for row in np.flatnonzero(rows)[-most:][::-1]]
         return [(case.id, case.fields) for case in found]
+
+
+def standings_of(playbook: BulletPlaybook, bullets: Sequence[Bullet]) -> dict[str, Standing]:
+    """What labelled cases say of bullets, by id."""
+    found = dict[str, Standing]()
+    for node in {bullet.node for bullet in bullets}:
+        cases = Cases(playbook.cases(node))
+        ruleset = Ruleset.of(playbook, settle(playbook, AceContext(node=node)))
+        found |= {b.id: Standing.of(b, cases, ruleset) for b in bullets if b.node == node}
+    return found

@@ -90,7 +90,7 @@ def _row(desk: Desk, bullet: Bullet) -> Row:
         bullet,
         desk.cases().record_of(bullet, desk.ruleset()),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
-        Standing.of(bullet, desk.cases().table),
+        Standing.of(bullet, desk.cases(), desk.ruleset()),
     )
 
 

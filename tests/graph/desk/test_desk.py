@@ -366,7 +366,7 @@ def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
     table, page = (re.sub("<[^>]*>", "", viewer.get(f"/playbook{end}")) for end in ("", "/b1"))
     assert "in which the rule had a part and whose outcome is known" in table
     assert f"{rule.helpful_count} of {known}" in table
-    newest = Standing.of(rule, office.desk.cases().table).last_right[:10]
+    newest = Standing.of(rule, office.desk.cases()).last_right[:10]
     assert f"last {newest}" in table
     assert f"last on {newest}" in page
     assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page
