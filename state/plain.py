@@ -9,25 +9,34 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 from zoneinfo import ZoneInfo
 
 from acegraph.state.errors import InvalidTransaction
 
 if TYPE_CHECKING:
-    from acegraph.state.task.field import Field, Misfit, Part
+    from acegraph.state.task.field import Field, Part
+    from acegraph.state.task.task import Task
 
 Scalar = str | bool | int | float | None
+Fields = dict[str, Scalar]
+Why = Literal["missing", "kind", "range", "word", "twice", "currency"]
 # ---- what fits
+_SEPARATORS: Final = re.compile(r"[_\-. ]+")
 MAX_TEXT = 20_000
+MAX_FIELDS = 300
+MAX_DEPTH = 6
+MAX_NAME = 200
 MAX_EXACT = 2**53
 """Up to it a float holds every whole number."""
 _STORABLE = range(-(2**63), 2**64)
 """The whole numbers that a checkpoint can store: a run that gave others would fail at its end."""
+_PLAIN = frozenset((str, float, int, bool, type(None)))
 _NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
 _FLAGS: Final = {"0": False, "1": True, "false": False, "true": True}
 _UNITS: Final = {"s": 1.0, "ms": 1000.0}
@@ -76,13 +85,19 @@ def _without_piles(text: str, marks: set[str]) -> Iterator[str]:
             yield c
 
 
-def check_storable(name: str, value: int) -> None:
-    """Refuse a whole number beyond 64 bits."""
-    if value not in _STORABLE:
+def _check_storable(name: str, value: object, depth: int = 1) -> None:
+    """Refuse a whole number beyond 64 bits, also inside of lists."""
+    if isinstance(value, int) and value not in _STORABLE:
         raise InvalidTransaction(
             f"{f'field {name!r}' if name else 'a key of the transaction'} holds a whole number of "
             f"{value.bit_length()} bits; write more than 64 as text"
         )
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        if depth > MAX_DEPTH:
+            raise InvalidTransaction(f"field {name!r} is nested deeper than {MAX_DEPTH}")
+        inner = [*value, *value.values()] if isinstance(value, Mapping) else value
+        for item in inner:
+            _check_storable(name, item, depth + 1)
 
 
 def plain_value(name: str, value: object) -> Scalar:
@@ -99,7 +114,7 @@ def plain_value(name: str, value: object) -> Scalar:
         if value is None or isinstance(value, bool):
             return value
     if isinstance(value, int):
-        check_storable(name, value)
+        _check_storable(name, value)
         # A whole number that a float cannot hold exactly is a name, not a quantity.
         return value if abs(value) <= MAX_EXACT else str(value)
     if isinstance(value, float | Decimal):
@@ -114,6 +129,52 @@ def plain_value(name: str, value: object) -> Scalar:
     if isinstance(value, timedelta):
         return value.total_seconds()
     raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")
+
+
+def collected(given: Mapping[object, object]) -> Fields:
+    """The fields of a mapping by their cleaned names; two keys that become one are refused."""
+    fields: Fields = {}
+    for name, value in _flatten(given):
+        if name in fields:
+            raise InvalidTransaction(f"two keys of the transaction are one field, {name[:60]!r}")
+        fields[name] = value
+    if len(fields) > MAX_FIELDS:
+        raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
+    return fields
+
+
+def _flatten(
+    fields: Mapping[object, object], prefix: str = "", depth: int = 1
+) -> Iterator[tuple[str, Scalar]]:
+    if depth > MAX_DEPTH:
+        raise InvalidTransaction(f"field {prefix.rstrip('.')!r} is nested deeper than {MAX_DEPTH}")
+    if len(fields) > MAX_FIELDS:
+        raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
+    for key, value in fields.items():
+        if not isinstance(key, str):
+            _check_storable("", key)
+        clean = _clean_short_text if len(str(key)) <= MAX_NAME else clean_text
+        name = prefix + (clean(str(key)) or "unnamed")
+        if len(name) > MAX_NAME:
+            raise InvalidTransaction(
+                f"a field name has {len(name):,} characters; {MAX_NAME} at most"
+            )
+        if type(value) in _PLAIN:  # nearly all are, and the other questions are slow
+            yield name, plain_value(name, value)
+        elif isinstance(value, Mapping):
+            yield from _flatten(value, name + ".", depth + 1)
+        elif isinstance(value, list | tuple | set | frozenset):
+            _check_storable(name, value, depth)
+            yield f"{name}.count", len(value)
+            if value and all(isinstance(item, str) for item in value):
+                yield name, clean_text(", ".join(sorted(value)))
+            elif len(value) == 1 and not isinstance(next(iter(value)), Mapping | list | tuple):
+                yield name, plain_value(name, next(iter(value)))
+        else:
+            yield name, plain_value(name, value)
+
+
+_clean_short_text = lru_cache(maxsize=4096)(clean_text)  # payments have the same fields
 
 
 def mentions(text: str, phrase: str) -> bool:
@@ -139,6 +200,23 @@ def _padded(text: str) -> str:
 def ascii_lower(text: str) -> str:
     """The text with small ASCII letters: every engine folds these alike, and no others."""
     return text.translate(_ASCII_LOWER)
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A field that has no value that fits: why, and what was wanted; never what was found."""
+
+    field: str
+    why: Why
+    wanted: str
+
+    @property
+    def doubt(self) -> str:
+        """Why the field is in doubt, without its name."""
+        return f"{'is missing' if self.why == 'missing' else 'does not fit'}; {self.wanted} wanted"
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.doubt}"
 
 
 def _number(field: Field, value: Scalar) -> Scalar | Misfit:
@@ -238,3 +316,76 @@ def parts_of(field: Field, value: str) -> dict[str, Scalar]:
     if has_hour:
         known["hour"] = moment.hour
     return {f"{field.name}.{part}": known[part] for part in field.parts if part in known}
+
+
+def fit_case(task: Task, given: Mapping[str, object]) -> tuple[Fields, tuple[Misfit, ...], Fields]:
+    """The fields of a case as a task keeps them, what does not fit, and what no field has."""
+    values, twice, unknown = _named(task, given)
+    fields: Fields = {}
+    misfits: dict[str, Misfit] = {}
+    for one in task.fields:
+        if one.name in values:
+            fitted = one.misfit("twice") if one.name in twice else fit_value(one, values[one.name])
+        elif one.usual:
+            fitted = one.misfit("missing")
+        else:
+            continue
+        fields[one.name] = None if isinstance(fitted, Misfit) else fitted
+        if isinstance(fitted, Misfit):
+            misfits[one.name] = fitted
+            misfits |= {n: replace(fitted, field=n) for n in one.part_names}
+        elif one.kind == "time" and isinstance(fitted, str):
+            fields |= (parts := parts_of(one, fitted))
+            lacking = (n for n in one.part_names if one.usual and n not in parts)
+            misfits |= {n: Misfit(n, "missing", "a time of day") for n in lacking}
+    for derived in task.differences:
+        if not fields.keys().isdisjoint(derived.of):
+            fields[derived.name] = derived.between([fields.get(name) for name in derived.of])
+        for wrong in (misfits[name] for name in derived.of if name in misfits):
+            misfits[derived.name] = replace(wrong, field=derived.name)
+    _doubt_the_amount(task, misfits)
+    return fields, tuple(misfits.values()), unknown
+
+
+def _named(task: Task, given: Mapping[str, object]) -> tuple[dict[str, object], set[str], Fields]:
+    """The values by field, the fields that two keys give differently, and all other keys."""
+    values: dict[str, object] = {}
+    twice: set[str] = set()
+    unknown: Fields = {}
+    for key, value in given.items():
+        one = task.field_of(key)
+        if one is None:
+            unknown[readable(key)] = plain_value(key, value)
+        elif values.get(one.name) is None:
+            values[one.name] = value
+        elif value is not None and value != values[one.name]:
+            twice.add(one.name)
+    return values, twice, unknown
+
+
+def _doubt_the_amount(task: Task, misfits: dict[str, Misfit]) -> None:
+    """Another currency is a doubt of the amount."""
+    currency, amount = task.of_role("currency"), task.of_role("amount")
+    if currency and amount and currency.name in misfits:
+        misfits.pop(currency.name)
+        misfits.setdefault(amount.name, Misfit(amount.name, "currency", currency.wanted))
+
+
+@lru_cache(maxsize=8192)
+def fold(name: str) -> str:
+    """A name without case and separators: two names that fold alike are one.
+
+    >>> fold("TX-Last Hour") == fold("tx_last.hour")
+    True
+    """
+    return _SEPARATORS.sub("", name).lower()
+
+
+@lru_cache(maxsize=8192)
+def readable(name: str) -> str:
+    """The name under which an unknown key is kept.
+
+    >>> readable("Claim Value")
+    'claim_value'
+    """
+    return re.sub(r"[\s-]+", "_", name.strip().lower()) or "unnamed"

@@ -12,12 +12,12 @@ from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, InvalidTransaction
+from acegraph.state.plain import Fields
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values import Transaction, plain_value
-from acegraph.state.values.transaction import Fields
 
 _WIDTH: Final = 30
 """So many characters wide are the bars of a decision."""

@@ -11,9 +11,10 @@ from typing import Final
 
 from acegraph.state import InvalidTransaction
 from acegraph.state.errors import some
+from acegraph.state.plain import fold
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.growth import grown
-from acegraph.state.task.task import Fitted, Task, fold
+from acegraph.state.task.task import Fitted, Task
 from acegraph.state.values import (
     SENTENCE,
     Bullet,

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal
 from zoneinfo import ZoneInfo
 
 from acegraph.state.errors import InvalidSettings, some
-from acegraph.state.plain import Scalar, ascii_lower, fit_value, parts_of
+from acegraph.state.plain import Misfit, Scalar, Why, ascii_lower, fit_value, parts_of
 
 Kind = Literal["number", "flag", "category", "time", "text"]
 Role = Literal[
@@ -26,29 +26,11 @@ Role = Literal[
     "protected",
     "ignored",
 ]
-Why = Literal["missing", "kind", "range", "word", "twice", "currency"]
 Part = Literal["hour", "weekday", "month"]
 Epoch = Literal["", "s", "ms"]
 
 NEARLY: Final = 0.98
 """A share from which on something holds of nearly all values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Misfit:
-    """A field that has no value that fits: why, and what was wanted; never what was found."""
-
-    field: str
-    why: Why
-    wanted: str
-
-    @property
-    def doubt(self) -> str:
-        """Why the field is in doubt, without its name."""
-        return f"{'is missing' if self.why == 'missing' else 'does not fit'}; {self.wanted} wanted"
-
-    def __str__(self) -> str:
-        return f"{self.field} {self.doubt}"
 
 
 @dataclass(frozen=True)

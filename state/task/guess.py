@@ -13,9 +13,10 @@ from functools import lru_cache
 from typing import Final, cast
 
 from acegraph.state.errors import InvalidSettings, some
+from acegraph.state.plain import fold
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import NEARLY, Field, Kind, Part, Role
-from acegraph.state.task.task import Task, fold
+from acegraph.state.task.task import Task
 from acegraph.state.task.times import before, derived_of, epoch_of, rises, tells_when
 from acegraph.state.values import KINDS, SENTENCE, Scalar
 

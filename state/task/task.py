@@ -8,15 +8,16 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cached_property
 from operator import attrgetter
 from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.task.field import Field, Misfit
+from acegraph.state.plain import Misfit, fit_case, fold
+from acegraph.state.task.field import Field
 from acegraph.state.task.form import Form
 from acegraph.state.task.reading import as_json, read_as, read_json
-from acegraph.state.values import APPROVE, DECLINE, Comparison, Data, Fields, is_named, plain_value
+from acegraph.state.values import APPROVE, DECLINE, Comparison, Data, Fields, is_named
 
 Unknown = Literal["ignore", "refuse", "grow"]
 What = Literal["count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio"]
@@ -27,7 +28,6 @@ READERS: Final = ("", "card_payments")
 ANSWERS: Final = (APPROVE, DECLINE)
 _STRICT: Final = {"extra": "forbid"}
 _VERDICTS: Final = re.compile(rf"\b(?:{APPROVE}|{DECLINE})\b")
-_SEPARATORS: Final = re.compile(r"[_\-. ]+")
 _COMPATIBLE: Final = frozenset({"words", "least", "most", "usual", "meaning", "since", "closed"})
 """What may change in a field without harm to the evidence for rules over it."""
 
@@ -247,53 +247,7 @@ class Task:
         >>> task.fit({"TX-count": "3", "new": None, "other": 1})
         Fitted(fields={'tx_count': 3.0, 'new': None}, misfits=(), unknown={'other': 1})
         """
-        values, twice, unknown = self._named(given)
-        fields: Fields = {}
-        misfits: dict[str, Misfit] = {}
-        for one in self.fields:
-            if one.name in values:
-                fitted = one.misfit("twice") if one.name in twice else one.fit(values[one.name])
-            elif one.usual:
-                fitted = one.misfit("missing")
-            else:
-                continue
-            fields[one.name] = None if isinstance(fitted, Misfit) else fitted
-            if isinstance(fitted, Misfit):
-                misfits[one.name] = fitted
-                misfits |= {n: replace(fitted, field=n) for n in one.part_names}
-            elif one.kind == "time" and isinstance(fitted, str):
-                fields |= (parts := one.parts_of(fitted))
-                lacking = (n for n in one.part_names if one.usual and n not in parts)
-                misfits |= {n: Misfit(n, "missing", "a time of day") for n in lacking}
-        for derived in self.differences:
-            if not fields.keys().isdisjoint(derived.of):
-                fields[derived.name] = derived.between([fields.get(name) for name in derived.of])
-            for wrong in (misfits[name] for name in derived.of if name in misfits):
-                misfits[derived.name] = replace(wrong, field=derived.name)
-        self._doubt_the_amount(misfits)
-        return Fitted(fields, tuple(misfits.values()), unknown)
-
-    def _named(self, given: Mapping[str, object]) -> tuple[dict[str, object], set[str], Fields]:
-        """The values by field, the fields that two keys give differently, and all other keys."""
-        values: dict[str, object] = {}
-        twice: set[str] = set()
-        unknown: Fields = {}
-        for key, value in given.items():
-            one = self.field_of(key)
-            if one is None:
-                unknown[readable(key)] = plain_value(key, value)
-            elif values.get(one.name) is None:
-                values[one.name] = value
-            elif value is not None and value != values[one.name]:
-                twice.add(one.name)
-        return values, twice, unknown
-
-    def _doubt_the_amount(self, misfits: dict[str, Misfit]) -> None:
-        """Another currency is a doubt of the amount."""
-        currency, amount = self.of_role("currency"), self.of_role("amount")
-        if currency and amount and currency.name in misfits:
-            misfits.pop(currency.name)
-            misfits.setdefault(amount.name, Misfit(amount.name, "currency", currency.wanted))
+        return Fitted(*fit_case(self, given))
 
     def differs(self, older: "Task") -> dict[str, str]:
         """The fields that are something else than in an older version, and what changed in each:
@@ -329,26 +283,6 @@ class Task:
     def from_text(cls, text: str, where: str = "task") -> "Task":
         """The task that a text in JSON says."""
         return cls.from_json(read_json(text, where), where)
-
-
-@lru_cache(maxsize=8192)
-def fold(name: str) -> str:
-    """A name without case and separators: two names that fold alike are one.
-
-    >>> fold("TX-Last Hour") == fold("tx_last.hour")
-    True
-    """
-    return _SEPARATORS.sub("", name).lower()
-
-
-@lru_cache(maxsize=8192)
-def readable(name: str) -> str:
-    """The name under which an unknown key is kept.
-
-    >>> readable("Claim Value")
-    'claim_value'
-    """
-    return re.sub(r"[\s-]+", "_", name.strip().lower()) or "unnamed"
 
 
 def cases_to_look_at(cases: int) -> int:

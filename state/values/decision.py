@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from acegraph.state.plain import Scalar
-from acegraph.state.values.transaction import DataView, Fields
+from acegraph.state.plain import Fields, Scalar
+from acegraph.state.values.transaction import DataView
 from acegraph.state.values.verdict import GIVEN_LABEL, Verdict
 
 LET_THROUGH: Final = '"let_through":true'

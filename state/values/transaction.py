@@ -6,25 +6,20 @@ It does not know what a text means: fields are read from a text in nodes/text/re
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from acegraph.state.errors import InvalidInput, InvalidTransaction
-from acegraph.state.plain import MAX_TEXT, Scalar, check_storable, clean_text, plain_value
+from acegraph.state.plain import MAX_TEXT, Fields, Scalar, clean_text, collected
 
-Fields = dict[str, Scalar]
 Data = dict[str, Any]
 """JSON as somebody wrote it, or a row: whoever reads it knows its form."""
 DataView = Mapping[str, Any]
 """The same where nobody changes it."""
 OBSERVED = "observed."
 """How the name of a field begins that a language model read from the text."""
-MAX_FIELDS = 300
-MAX_DEPTH = 6
-MAX_NAME = 200
-_PLAIN = frozenset((str, float, int, bool, type(None)))
 _DERIVED = re.compile(
     r"(?:customer|card|device)\.(?:amount_to_usual|merchant_is_new|kmh?_since_last)|"
     r"(?:customer|card|device|merchant)\."
@@ -56,7 +51,7 @@ class Transaction:
         if isinstance(given, str):
             return cls(_checked_text(clean_text(given)), {})
         if isinstance(given, Mapping):
-            fields = _collected(given)
+            fields = collected(given)
             if set(fields.values()) <= {None}:
                 raise InvalidTransaction("the transaction has no field with a value")
             return cls(_checked_text(render_fields(fields)), fields)
@@ -112,64 +107,6 @@ def _checked_text(text: str) -> str:
             f"the transaction has {len(text):,} characters; at most {MAX_TEXT:,} are accepted"
         )
     return text
-
-
-def _collected(given: Mapping[object, object]) -> Fields:
-    """The fields of a mapping by their cleaned names; two keys that become one are refused."""
-    fields: Fields = {}
-    for name, value in _flatten(given):
-        if name in fields:
-            raise InvalidTransaction(f"two keys of the transaction are one field, {name[:60]!r}")
-        fields[name] = value
-    if len(fields) > MAX_FIELDS:
-        raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
-    return fields
-
-
-def _flatten(
-    fields: Mapping[object, object], prefix: str = "", depth: int = 1
-) -> Iterator[tuple[str, Scalar]]:
-    if depth > MAX_DEPTH:
-        raise InvalidTransaction(f"field {prefix.rstrip('.')!r} is nested deeper than {MAX_DEPTH}")
-    if len(fields) > MAX_FIELDS:
-        raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
-    for key, value in fields.items():
-        if not isinstance(key, str):
-            _check_storable("", key)
-        clean = _clean_short_text if len(str(key)) <= MAX_NAME else clean_text
-        name = prefix + (clean(str(key)) or "unnamed")
-        if len(name) > MAX_NAME:
-            raise InvalidTransaction(
-                f"a field name has {len(name):,} characters; {MAX_NAME} at most"
-            )
-        if type(value) in _PLAIN:  # nearly all are, and the other questions are slow
-            yield name, plain_value(name, value)
-        elif isinstance(value, Mapping):
-            yield from _flatten(value, name + ".", depth + 1)
-        elif isinstance(value, list | tuple | set | frozenset):
-            _check_storable(name, value, depth)
-            yield f"{name}.count", len(value)
-            if value and all(isinstance(item, str) for item in value):
-                yield name, clean_text(", ".join(sorted(value)))
-            elif len(value) == 1 and not isinstance(next(iter(value)), Mapping | list | tuple):
-                yield name, plain_value(name, next(iter(value)))
-        else:
-            yield name, plain_value(name, value)
-
-
-_clean_short_text = lru_cache(maxsize=4096)(clean_text)  # payments have the same fields
-
-
-def _check_storable(name: str, value: object, depth: int = 1) -> None:
-    """Refuse a whole number beyond 64 bits, also inside of lists."""
-    if isinstance(value, int):
-        check_storable(name, value)
-    if isinstance(value, Mapping | list | tuple | set | frozenset):
-        if depth > MAX_DEPTH:
-            raise InvalidTransaction(f"field {name!r} is nested deeper than {MAX_DEPTH}")
-        inner = [*value, *value.values()] if isinstance(value, Mapping) else value
-        for item in inner:
-            _check_storable(name, item, depth + 1)
 
 
 def is_observed(name: str) -> bool:
