@@ -19,6 +19,7 @@ from acegraph.graph.cli.console import (
 )
 from acegraph.graph.cli.printing import facts_in_lines, tell
 from acegraph.state import InvalidSettings
+from acegraph.state.database.places import whole_file
 
 if TYPE_CHECKING:
     from acegraph.state.maintenance.versions import Difference
@@ -219,8 +220,8 @@ def export(
                 if file is None:
                     typer.echo(sql)
                 else:
-                    with file.open("x", encoding="utf-8") as new:
-                        new.write(sql + "\n")
+                    with whole_file(file, overwrite=False) as part:
+                        part.write_text(sql + "\n", encoding="utf-8")
             case _:
                 raise InvalidSettings("export wants FILE, or --to sql")
 

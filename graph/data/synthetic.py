@@ -15,7 +15,7 @@ from typing import Final, TypedDict
 
 import numpy as np
 
-from acegraph.state import InvalidSettings
+from acegraph.state.database.places import whole_file
 from acegraph.state.values import APPROVE, DECLINE, Verdict
 
 NATURAL_FRAUD_RATE: Final = 0.02
@@ -122,18 +122,18 @@ def write_sample(path: Path, rows: int, *, seed: int = 0, fraud_rate: float = 0.
     ]
     customers = rng.integers(1, max(2, rows // 8), rows)
     ordered = sorted(zip(moments, examples, customers, strict=True), key=lambda row: row[0])
-    try:
-        with path.open("x", newline="", encoding="utf-8") as file:
-            names = [name for name in CardPayment.__annotations__ if name != "hour"]
-            writer = csv.writer(file)
-            writer.writerow(["id", "time", "customer", *names, "is_fraud"])
-            for number, (moment, example, customer) in enumerate(ordered, start=1):
-                fields: Mapping[str, object] = {**example.fields}
-                values = [fields[name] for name in names]
-                is_fraud = int(example.answer == DECLINE)
-                writer.writerow([f"p{number}", moment, f"C-{customer:05}", *values, is_fraud])
-    except FileExistsError:
-        raise InvalidSettings(f"{path} exists; choose another name") from None
+    names = [name for name in CardPayment.__annotations__ if name != "hour"]
+    with (
+        whole_file(path, overwrite=False) as part,
+        part.open("w", newline="", encoding="utf-8") as file,
+    ):
+        writer = csv.writer(file)
+        writer.writerow(["id", "time", "customer", *names, "is_fraud"])
+        for number, (moment, example, customer) in enumerate(ordered, start=1):
+            fields: Mapping[str, object] = {**example.fields}
+            values = [fields[name] for name in names]
+            is_fraud = int(example.answer == DECLINE)
+            writer.writerow([f"p{number}", moment, f"C-{customer:05}", *values, is_fraud])
 
 
 def _best(chance: float, fraud_rate: float) -> Verdict:

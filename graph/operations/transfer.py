@@ -13,8 +13,8 @@ from typing import Annotated, Final, Literal
 from pydantic import BaseModel, Field, ValidationError
 
 from acegraph.nodes.curator.curator import Action, Curator
-from acegraph.state import BulletPlaybook, InvalidDataset, InvalidInput
-from acegraph.state.database.places import private_file
+from acegraph.state import BulletPlaybook, InvalidDataset
+from acegraph.state.database.places import whole_file
 from acegraph.state.task.reading import first_fault
 from acegraph.state.values import MAX_CONTENT, Bullet, Condition, Source, Status
 
@@ -32,12 +32,11 @@ def bullet_to_json(bullet: Bullet) -> dict[str, object]:
 
 def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
     """Write all bullets to a new file; returns how many."""
-    if file.exists():
-        raise InvalidInput(f"{file} exists; an export overwrites nothing")
     bullets = [bullet_to_json(b) for b in playbook]
     body = {"format": "acegraph-playbook", "format_version": 2, "bullets": bullets}
     text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
-    private_file(file).write_text(text, encoding="utf-8")
+    with whole_file(file, overwrite=False) as part:
+        part.write_text(text, encoding="utf-8")
     return len(bullets)
 
 

@@ -280,15 +280,19 @@ class Database(ABC):
 
     def _check_usable(self) -> None:
         """Refuse a forked process, which lacks SQLite's locks and shares PostgreSQL's connection,
-        and a database that was closed.
+        and a database that was closed, or whose file is another one now.
         """
         if self.is_closed:
             raise PlaybookError(f"{self.url} was closed: open it again")
-        if not self.in_memory and self._is_inherited():
-            raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
+        if not self.in_memory:
+            if getpid() != self._process:
+                raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
+            if self._is_gone():
+                raise PlaybookError(f"{self.url} was removed or replaced: open it again")
 
-    def _is_inherited(self) -> bool:
-        return getpid() != self._process
+    def _is_gone(self) -> bool:
+        """Whether what is open is not what the URL names any more."""
+        return False
 
     def _in_words(self, error: Exception) -> str:
         """The first line of what the driver said, without anything secret of the URL."""

@@ -1,5 +1,6 @@
 """Where things are stored: a URL as it may be shown, and files that only their owner may read."""
 
+import fcntl
 import os
 import re
 from collections.abc import Iterator
@@ -8,13 +9,15 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
-from acegraph.state.errors import InvalidSettings
+from acegraph.state.errors import InvalidInput, InvalidSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
 _SECRET_FROM: Final = 4
 """A shorter text is part of many words; to strike it out there would tell what it is."""
+_LOCK: Final = ".part-lock"
+"""Beside a file that is being written there is one whose name ends so."""
 
 
 def shown_url(url: str) -> str:
@@ -47,50 +50,70 @@ def secrets_in(url: "URL") -> list[str]:
     return sorted((t for t in texts if len(t) >= _SECRET_FROM), key=len, reverse=True)
 
 
-def private_file(file: Path) -> Path:
-    """The file, which only its owner may read if it is new: what is stored names people."""
-    with suppress(OSError):  # whoever opens it next says what is wrong
-        descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with suppress(OSError):
-            os.fchmod(descriptor, 0o600)  # whatever the umask is
-        os.close(descriptor)
-    return file
-
-
 @contextmanager
 def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """Another name for a file that is to be written; at the end it gets its own name.
 
     A crash or an error leaves all of the file or nothing. Unless it is to `overwrite`, a file that
-    came to be in the meantime is a FileExistsError.
+    is there, or came to be in the meantime, is refused. Only its owner may read it: what is stored
+    names people. What killed ones have left in the folder is removed.
     """
     if not file.parent.is_dir():
         raise InvalidSettings(f"no folder {file.parent} for {file.name}")
-    made = file.with_name(f".{file.name}.{token_hex(4)}.part")
+    if not overwrite and file.exists():
+        raise InvalidInput(f"{file} exists; nothing is overwritten")
+    for part in left_by_killed(file.parent):
+        _remove(part)
+    made, lock = _begun(file)
     try:
-        yield private_file(made)
-        with made.open("rb") as written:
-            os.fsync(written.fileno())
+        yield made
+        _flush(made)
         if overwrite:
             os.replace(made, file)
         else:
             try:
                 os.link(made, file)  # a second name, which nobody has
             except FileExistsError:
-                raise
+                raise InvalidInput(f"{file} exists; nothing is overwritten") from None
             except OSError:  # this file system has no links
                 made.rename(file)
         with suppress(OSError):  # some systems cannot open a folder
-            folder = os.open(file.parent, os.O_RDONLY)
-            os.fsync(folder)  # so that it keeps the name through a loss of power
-            os.close(folder)
+            _flush(file.parent)  # so that it keeps the name through a loss of power
     finally:
-        for tail in ("", "-wal", "-shm", "-journal"):  # SQLite may have left those too
-            made.with_name(made.name + tail).unlink(missing_ok=True)
+        _remove(made)
+        os.close(lock)
 
 
-def private_folder(folder: Path) -> None:
-    """Make a folder, and those around it, that only its owner may enter; an old one stays."""
-    for part in (*reversed(folder.parents), folder):
-        if not part.is_dir():
-            part.mkdir(mode=0o700, exist_ok=True)
+def left_by_killed(folder: Path) -> Iterator[Path]:
+    """The files of a folder whose writers ended before they were whole."""
+    for lock in sorted(folder.glob(f".*{_LOCK}")):
+        with suppress(OSError), lock.open("rb") as opened:  # it is gone, or its writer lives
+            fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield lock.with_name(lock.name.removesuffix("-lock"))
+
+
+def _begun(file: Path) -> tuple[Path, int]:
+    """A file to write into, empty, and the lock by which others see that its writer lives."""
+    while True:
+        made = file.with_name(f".{file.name}.{token_hex(4)}.part")
+        lock = os.open(f"{made}-lock", os.O_CREAT | os.O_EXCL, 0o600)
+        # Not on the file itself: to close it would end the locks of SQLite in this process.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.fstat(lock).st_nlink:  # else somebody took it for one that was left
+            made.touch(0o600, exist_ok=False)
+            return made, lock
+        os.close(lock)
+
+
+def _remove(made: Path) -> None:
+    for tail in ("", "-wal", "-shm", "-journal", "-lock"):  # SQLite may have left some of those
+        made.with_name(made.name + tail).unlink(missing_ok=True)
+
+
+def _flush(place: Path) -> None:
+    """Have what was written reach the disk."""
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from functools import partial
+from os import getpid
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -170,10 +171,10 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """Close all connections, except those that a fork inherited from its parent process."""
         self.is_closed = True
-        if self._line is not None and not self._is_inherited():
+        if self._line is not None and getpid() == self._process:
             self._line.close()
         self._line = None
-        self._engine.dispose(close=not self._is_inherited())
+        self._engine.dispose(close=getpid() == self._process)
 
 
 def _parsed(url: str) -> sa.URL:

@@ -3,10 +3,12 @@
 Several processes may share a file: with BEGIN IMMEDIATE one of them writes at a time.
 """
 
+import os
 import sqlite3
 import time
-from collections.abc import Generator
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from os.path import samestat
 from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Final
@@ -18,7 +20,7 @@ from acegraph.state.database.base import WAIT_SECONDS, Database, Durability
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import whole_file
 from acegraph.state.database.writer import Statement
-from acegraph.state.errors import PlaybookError
+from acegraph.state.errors import InvalidInput, PlaybookError
 
 _RETRY_SECONDS: Final = 0.001
 _LONGEST_PAUSE_SECONDS: Final = 0.025
@@ -26,19 +28,6 @@ _LEAST_FREE: Final = 10_000_000
 """With fewer bytes left on the disk a database is not ready."""
 _BE_PATIENT: Final = f"PRAGMA busy_timeout = {1000 * WAIT_SECONDS}"
 _BEGIN: Final = f"PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; {_BE_PATIENT}"
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """Switch a file to WAL; SQLite does not wait if another process is switching it, so we do."""
-    last_try = time.monotonic() + WAIT_SECONDS
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > last_try:
-                raise
-            time.sleep(_RETRY_SECONDS)
 
 
 def _keep_connection(context: sa.ExceptionContext) -> None:
@@ -50,9 +39,11 @@ def _make(url: str, file: Path) -> None:
     """Make the file of a new playbook, whole or not at all; refuse a file that is none."""
     if not file.exists():
         try:
-            # Another one may be faster.
-            with suppress(FileExistsError), whole_file(file, overwrite=False) as made:
-                SqliteDatabase(url, "full", made).close()
+            with new_database(url, file):
+                pass
+        except InvalidInput:
+            if not file.exists():  # else another one was faster
+                raise
         except OSError as error:
             raise PlaybookError(f"cannot make {url}: {error.strerror}") from error
     elif not file.is_file():
@@ -61,6 +52,21 @@ def _make(url: str, file: Path) -> None:
         raise PlaybookError(
             f"{url} is empty: not a playbook; restore a backup, or remove the file to begin anew"
         )
+
+
+@contextmanager
+def new_database(
+    url: str, file: Path, audit: Callable[[Database], Sequence[str]] = Database.integrity
+) -> "Iterator[SqliteDatabase]":
+    """A database for a new file, which gets its name when all is written and nothing is found."""
+    with whole_file(file, overwrite=False) as made:
+        with closing(SqliteDatabase(url, "full", made)) as database:
+            yield database
+            with database.reading() as connection:  # for good: several may open it at once
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+        with closing(SqliteDatabase(url, "full", made)) as written:
+            if found := audit(written):
+                raise PlaybookError(f"{url} was not made: {found[0]} ({len(found)} found)")
 
 
 class SqliteDatabase(Database):
@@ -83,7 +89,8 @@ class SqliteDatabase(Database):
 
         def set_up(connection: sqlite3.Connection, _record: object) -> None:
             connection.isolation_level = None  # else the driver says BEGIN, which is DEFERRED
-            _use_wal(connection)
+            if new_file is None:  # else errors of the last checkpoint would go unheard
+                connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {durability.upper()}")
 
         sa.event.listen(self._engine, "connect", set_up)
@@ -98,7 +105,15 @@ class SqliteDatabase(Database):
         driver = self._connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         self._driver = driver
+        self._file = os.path.abspath(file or "")
+        self._opened = os.stat(self._file)
         super().__init__(url, durability)
+
+    def _is_gone(self) -> bool:
+        try:
+            return not samestat(os.stat(self._file), self._opened)
+        except FileNotFoundError:
+            return True
 
     def fetch(self, statement: Statement, *values: object) -> list[Any]:
         """The rows of a query, from the driver: for one row SQLAlchemy takes longer than SQLite."""
@@ -177,13 +192,9 @@ class SqliteDatabase(Database):
             raise PlaybookError(f"cannot copy {self.url} to {other.url}: {error}") from error
 
     def check_ready(self) -> None:
-        """Raise also if the file is gone, or the disk is full: what is open would not tell."""
-        file = file_of(self.url)
-        if file is not None:
-            if not file.exists():
-                raise PlaybookError(f"{self.url} is gone")
-            if disk_usage(file.parent).free < _LEAST_FREE:
-                raise PlaybookError(f"the disk of {self.url} is full")
+        """Raise also if the disk is full."""
+        if not self.in_memory and disk_usage(os.path.dirname(self._file)).free < _LEAST_FREE:
+            raise PlaybookError(f"the disk of {self.url} is full")
         super().check_ready()
 
     def integrity(self) -> list[str]:

@@ -343,3 +343,38 @@ def test_a_clock_that_was_ahead_shuts_no_later_label_out(playbook: BulletPlayboo
     assert [case.id for case in after][-1] == "next"
     assert after._cases is before._cases  # they were not read again
     assert len(after) == 82
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from acegraph.state.database.sqlite import new_database
+
+with new_database("sqlite:///new.db", Path(sys.argv[1]) / "new.db"):
+    print("begun", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_what_a_killed_writer_left_is_named_by_the_doctor_and_goes_with_the_next(
+    file: Path,
+) -> None:
+    words = [sys.executable, "-c", KILLED, str(file.parent)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout
+        writer.stdout.readline()
+        kept = {path.name for path in file.parent.iterdir()}
+        assert len(kept) > 1
+        with BulletPlaybook(f"sqlite:///{file}") as book:
+            back_up(book, file.with_name("first.db"))  # its writer lives: it stays
+        assert {path.name for path in file.parent.iterdir()} == {*kept, "first.db"}
+        assert len(database_findings(f"sqlite:///{file}")) == 1
+        writer.kill()
+    (_, left) = database_findings(f"sqlite:///{file}")
+    assert left.level == "warning"
+    assert str(file.parent / ".new.db.") in left.text
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        back_up(book, file.with_name("second.db"))
+    names = {path.name for path in file.parent.iterdir()}
+    assert names == {"ace.db", "first.db", "second.db"}
+    assert len(database_findings(f"sqlite:///{file}")) == 1

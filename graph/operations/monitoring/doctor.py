@@ -18,7 +18,7 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
-from acegraph.state.database.places import shown_url
+from acegraph.state.database.places import left_by_killed, shown_url
 from acegraph.state.run.context import settle
 from acegraph.state.run.model_forms import Form
 
@@ -112,14 +112,17 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:
     """Check the database: whether it opens, is whole, and can be written to."""
     file = file_of(url)
+    left = list(left_by_killed(file.parent)) if file is not None else []
+    text = "of a writer that was killed; the next file written there removes it"
+    parts = [Finding("part of a file", "warning", f"{part}: {text}") for part in left]
     if file is not None and not file.exists():
         text = f"none at {shown_url(url)} yet; the first decision makes one"
-        return [Finding("database", "problem" if must_exist else "ok", text)]
+        return [Finding("database", "problem" if must_exist else "ok", text), *parts]
     try:
         with closing(open_database(url)) as database:
             problems = database.integrity()
             database.check_ready()
     except AceError as error:
-        return [Finding("database", "problem", str(error))]
+        return [Finding("database", "problem", str(error)), *parts]
     found = Finding("database", "ok", f"{shown_url(url)}, schema {database.schema_version}")
-    return [found, *(Finding("integrity", "problem", text) for text in problems)]
+    return [found, *parts, *(Finding("integrity", "problem", text) for text in problems)]

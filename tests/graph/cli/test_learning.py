@@ -108,7 +108,9 @@ def test_with_costs_and_dates_train_says_what_each_rule_saves_and_stops() -> Non
     assert re.search(r"saves [\d,]+ a week", told)
     assert re.search(r"stops 1 honest in \d+ days", told)
     assert "saves, stops: what mistakes would cost more" in told
-    (one, *_) = json.loads(run("playbook", "list", "--playbook", "a.db", "--json").stdout)["bullets"]
+    (one, *_) = json.loads(run("playbook", "list", "--playbook", "a.db", "--json").stdout)[
+        "bullets"
+    ]
     assert one["saved_a_week"] > 0
     assert 0 < one["stopped_a_day"] < 1
 

@@ -35,7 +35,7 @@ def test_a_natural_sample_is_mostly_honest_and_nothing_is_overwritten() -> None:
     run("demo", "--write", "s.csv", "--rows", "100", "--fraud-rate", "0.02")
     before = Path("s.csv").read_text()
     assert before.count(",1\n") == 2
-    assert "exists; choose another name" in str(
+    assert "exists; nothing is overwritten" in str(
         CliRunner().invoke(app, ["demo", "--write", "s.csv"]).exception
     )
     assert Path("s.csv").read_text() == before

@@ -5,6 +5,7 @@ import gc
 import re
 import resource
 import runpy
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -333,6 +334,32 @@ def test_ready_is_red_for_each_fault_of_a_file_and_green_after(tmp_path: Path) -
         )
     with service_at(f"sqlite:///{tmp_path}/no/folder/ace.db") as client:
         assert client.get("/ready").status_code == 503
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_nothing_is_answered_from_a_file_that_was_removed_or_replaced(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    file, older, url = tmp_path / "ace.db", tmp_path / "older.db", f"sqlite:///{tmp_path}/ace.db"
+    BulletPlaybook(url).close()
+    shutil.copy(file, older)
+    service = create_service(ServiceSettings(url, without_users=True))
+    with TestClient(service, base_url="http://127.0.0.1") as client:
+        payment = {"transaction": PAYMENT, "decision_id": "d1"}
+        assert client.post("/decisions", json=payment).status_code == 200
+        if is_replaced:
+            older.replace(file)
+        else:
+            file.unlink()
+        label = {"decision_id": "d1", "label": "DECLINE"}
+        answers = [
+            client.post("/decisions", json=payment),
+            client.post("/decisions", json={**payment, "decision_id": "d2"}),
+            client.post("/labels", json=label),
+            *(client.get(path) for path in ("/ready", "/metrics", "/decisions/d1", "/playbook")),
+        ]
+        assert [answer.status_code for answer in answers] == [503] * len(answers)
+        assert client.get("/live").status_code == 200
 
 
 def test_ready_is_red_for_a_file_of_another_schema(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ def test_an_export_overwrites_nothing_and_an_import_is_bounded(
     file = tmp_path / "book.json"
     playbook.add_bullet("DECLINE when amount >= 1", NODE, problem_types=["x" * 200])
     export_bullets(playbook, file)
-    with pytest.raises(InvalidInput, match="exists; an export overwrites nothing"):
+    with pytest.raises(InvalidInput, match="exists; nothing is overwritten"):
         export_bullets(playbook, file)
     with pytest.raises(InvalidDataset, match="String should have at most 100"):
         read_bullets(file)

@@ -229,7 +229,7 @@ def test_a_backup_is_a_clean_playbook_of_its_own(used: BulletPlaybook, tmp_path:
         assert copy.clock == used.clock
         copy.update_stats("b1", True)
         assert verify(copy) == []
-    with pytest.raises(InvalidInput, match="overwrites nothing"):
+    with pytest.raises(InvalidInput, match="nothing is overwritten"):
         back_up(used, file)
 
 
