@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from acegraph.graph.desk.visit import COOKIE, FORM_TOKEN, NOBODY, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
+from acegraph.graph.experiments.report import SHAPES
 from acegraph.graph.metrics.records import Cases
 from acegraph.graph.server.access import NotAllowed, check_site
 from acegraph.graph.server.service import Service
@@ -65,7 +66,7 @@ class Desk:
         self._made: dict[Hashable, object] = {}
         """What was computed at this moment of the ledger, by name."""
         self._templates = Environment(
-            loader=FileSystemLoader(_TEMPLATES),
+            loader=FileSystemLoader([_TEMPLATES, SHAPES]),
             autoescape=True,
             trim_blocks=True,
             lstrip_blocks=True,

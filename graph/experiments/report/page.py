@@ -69,6 +69,9 @@ def report_page(experiment: Experiment) -> str:
         footnotes=list(footnotes(experiment)),
         unit=unit_of_cost(experiment),
         usage=in_words(experiment.meter.by_model, prices()),
+        graded={
+            b.id: b.condition.graded for b in experiment.bullets if b.condition and b.is_graded
+        },
         learning=list(learning_pictures(runs)),
         versions={"Python": platform.python_version()}
         | {name: metadata.version(name) for name in _PROGRAMS},

@@ -370,3 +370,13 @@ def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
     assert f"last {newest}" in table
     assert f"last on {newest}" in page
     assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page
+
+
+def test_a_graded_rule_is_drawn_with_its_cuts_and_points(office: Office) -> None:
+    name = office.book.add_bullet(
+        "DECLINE by amount: 0, from 120 +0.5, from 250 +2", office.desk.node
+    )
+    page = office.person("viewer").get(f"/playbook/{name}")
+    drawn = page.partition('class="curve"')[2].partition("</svg>")[0]
+    assert re.findall(r">([^<>]+)</text>", drawn) == ["0", "+0.5", "120", "+2", "250"]
+    assert 'class="curve"' not in office.person("viewer").get("/playbook/b1")

@@ -22,7 +22,7 @@ from acegraph.graph.experiments.report.page import report_page, write_report
 from acegraph.graph.metrics.records import Counts, Record
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.report import TrainingReport
-from acegraph.state import Bullet
+from acegraph.state import Bullet, Condition
 
 CHROMIUM = Path("/usr/bin/chromium")
 HOSTILE = [
@@ -80,13 +80,15 @@ def experiment_of(text: str) -> Experiment:
     """A small experiment in which a text stands wherever data can put one."""
     evidence = {"fires": 9, "precision": 0.8, "precision_low": 0.5, "precision_high": 0.9}
     bullet = Bullet("b1", text, "fraud_detection", evidence=evidence)
+    graded = Condition.parse(f"DECLINE by x: 0, {json.dumps(text)} +1.5, missing +0.25")
+    curve = Bullet("b2", graded.render(), "fraud_detection", condition=graded)
     trained = TrainingReport(80, 9, 0, 0, 1, 1, Run(), evidence=80, since_change=80)
     return Experiment(
         modes={"vanilla": [some_run(1)], "offline_online": [some_run(2)]},
         baselines={"logistic_regression": [some_run(3)]},
         training=[trained],
-        bullets=[bullet],
-        records={"b1": Record(text, "DECLINE", 80, fired=Counts(9, 7, 2))},
+        bullets=[bullet, curve],
+        records=dict.fromkeys(("b1", "b2"), Record(text, "DECLINE", 80, fired=Counts(9, 7, 2))),
         group_values={text: [[text, "other"] * 60]},
         data=text,
         split=text,
@@ -242,6 +244,8 @@ def test_no_text_of_the_data_becomes_markup(
     """Neither with the page's own policy against scripts nor, by escaping alone, without it."""
     page = hostile[1]
     assert page.count("evil.example") >= 20  # in the title, tables, bullets, groups
+    drawn = page.partition('class="curve"')[2].partition("</svg>")[0]
+    assert re.findall(r">(0|\+[\d.]+|missing)<", drawn) == ["0", "+1.5", "+0.25", "missing"]
     if not with_policy:
         page = re.sub(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>", "", page)
     file = tmp_path / "report.html"
