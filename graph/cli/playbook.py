@@ -193,37 +193,38 @@ def export(
     dialect: str = "duckdb",
     ids: Annotated[str | None, typer.Option("--id")] = None,
 ) -> None:
-    """Write all bullets to a new JSON file, or the decision of the playbook as SQL.
+    """Write all bullets to a new JSON file, or the decision of the playbook for others to run.
 
-    The query has the columns that the playbook knows, and points, risk and decision of each row.
-    Texts are compared as they are written. Example: acegraph playbook export --to sql --dialect
-    snowflake
+    python is a module of the standard library that fits and decides rows; sql a query with the
+    columns that the playbook knows; jdm a model of GoRules, and jsonlogic three expressions, over
+    fitted fields. None of them records or learns. Example: acegraph playbook export rules.py --to
+    python
 
     Options:
-        file: The file to write; SQL may also be printed.
-        to: json, which add reads again, or sql.
+        file: The file to write; all but json may also be printed.
+        to: json, which add reads again, python, sql, jdm or jsonlogic.
         dialect: Whose SQL: duckdb, postgres, snowflake, bigquery, and others.
         ids: The column of row ids, which the query keeps.
     """
     with lasting(must_exist=True) as book:
-        match to:
-            case "json" if file is not None:
-                from acegraph.graph.operations.transfer import export_bullets
+        if to == "json" and file is not None:
+            from acegraph.graph.operations.transfer import export_bullets
 
-                count = export_bullets(book, file)
-                tell({"bullets": count}, f"{count} bullet(s) written to {file}")
-            case "sql":
-                need("tables", "pyarrow")
-                from acegraph.graph.tables.ruleset import TableRules
+            count = export_bullets(book, file)
+            tell({"bullets": count}, f"{count} bullet(s) written to {file}")
+        elif to == "json":
+            raise InvalidSettings("export --to json wants FILE")
+        else:
+            from acegraph.graph.tables.ruleset import TableRules
 
-                sql = TableRules.of(book).to_sql(dialect, ids=ids)
-                if file is None:
-                    typer.echo(sql)
-                else:
-                    with whole_file(file, overwrite=False) as part:
-                        part.write_text(sql + "\n", encoding="utf-8")
-            case _:
-                raise InvalidSettings("export wants FILE, or --to sql")
+            if to == "sql":
+                need("tables", "sqlglot")
+            text = TableRules.of(book).written(to, dialect, ids)
+            if file is None:
+                typer.echo(text)
+            else:
+                with whole_file(file, overwrite=False) as part:
+                    part.write_text(text + "\n", encoding="utf-8")
 
 
 COMMANDS: Final[dict[str, Callable[..., None]]] = {

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from acegraph.graph.tables.files import is_text
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import InvalidDataset
-from acegraph.state.plain import WEEKDAYS, Misfit
 from acegraph.state.task.field import Field
 from acegraph.state.task.form import PLAIN, Form, has_clock
 from acegraph.state.task.task import Derived, Task
 from acegraph.state.values import Column, Condition, Scalar
+from acegraph.state.values.plain import WEEKDAYS, Misfit
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]

@@ -1,23 +1,25 @@
 """A playbook as data: its ruleset, and the task by which rows are read."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
+from acegraph.nodes.rules.export.walk import Source
 from acegraph.nodes.rules.points import UNIT, points_here
 from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import as_given, derived_columns
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, InvalidTransaction
-from acegraph.state.plain import Fields
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
-from acegraph.state.values import Transaction, plain_value
+from acegraph.state.values import Transaction
+from acegraph.state.values.plain import Fields, collected
 
 _WIDTH: Final = 30
 """So many characters wide are the bars of a decision."""
@@ -68,13 +70,28 @@ class TableRules:
 
     def read(self, row: Mapping[str, object]) -> tuple[Fields, Mapping[str, str]]:
         """The fields of a row, as rules test them, and why which of them are in doubt."""
-        if all(plain_value(name, value) is None for name, value in row.items()):
-            return {}, self.task.fit({}).doubts
         try:
+            if set(collected(row).values()) <= {None}:
+                return {}, self.task.fit({}).doubts
             understood = self.understand(Transaction.of(row))
         except InvalidTransaction as error:
             return {}, {WHOLE: f"refused: {error}"}
         return understood.fields, understood.doubts
+
+    def written(self, to: str, dialect: str = "duckdb", ids: str | None = None) -> str:
+        """The decision as python, sql, jdm or jsonlogic: what runs without acegraph."""
+        if to == "sql":
+            return self.to_sql(dialect, ids=ids)
+        if to == "python":
+            from acegraph.nodes.rules.export.python import to_python  # few export
+
+            return to_python(self.source())
+        from acegraph.nodes.rules.export.trees import to_jdm, to_jsonlogic
+
+        trees = {"jdm": to_jdm, "jsonlogic": to_jsonlogic}
+        if to not in trees:
+            raise InvalidSettings(f"no export to {to!r}: json, python, sql, jdm or jsonlogic")
+        return json.dumps(trees[to](self.source()), indent=2, ensure_ascii=False)
 
     def to_sql(self, dialect: str, *, table: str = "payments", ids: str | None = None) -> str:
         """The decision as a query for a table with the columns that the playbook knows.
@@ -103,10 +120,21 @@ class TableRules:
         tested = {name for one in self.ruleset.rules_scored for name in one.fields}
         wanted = tested | (self.known & self.ruleset.that_matter)
         wanted |= self.known & {self.ruleset.scale.amount_name or ""}
+        return self._fields_of(wanted)
+
+    def source(self) -> Source:
+        """What is exported for others: the ruleset, with all fields that it depends on."""
+        wanted = self.ruleset.that_matter | {self.ruleset.scale.amount_name or ""}
+        wanted |= {one.name for one in self.task.fields if one.role == "currency"}
+        if self.task.unknown == "refuse":
+            wanted |= self.task.by_name.keys()
+        return Source(self.ruleset, tuple(self._fields_of(wanted)))
+
+    def _fields_of(self, wanted: Collection[str]) -> list[Field]:
         return [
             one
             for one in (*self.task.fields, *self.derived)
-            if not wanted.isdisjoint((one.name, *one.part_names))
+            if not {one.name, *one.part_names}.isdisjoint(wanted)
         ]
 
     def understand(self, transaction: Transaction) -> Understood:

@@ -16,7 +16,6 @@ from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import Ruleset, Scored
 from acegraph.nodes.rules.scale import TIE, RiskScale
 from acegraph.state import InvalidSettings
-from acegraph.state.plain import WEEKDAYS, ascii_lower
 from acegraph.state.task.field import Field
 from acegraph.state.values import (
     APPROVE,
@@ -27,6 +26,7 @@ from acegraph.state.values import (
     CostMatrix,
     Scalar,
 )
+from acegraph.state.values.plain import WEEKDAYS, ascii_lower
 
 _PARTS: Final = {"hour": "HOUR", "month": "MONTH", "weekday": "ISODOW"}
 _DAYS: Final = " ".join(f"WHEN {n} THEN '{day}'" for n, day in enumerate(WEEKDAYS, start=1))

@@ -15,9 +15,9 @@ from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.understand import Understood
 from acegraph.state import BulletPlaybook
-from acegraph.state.plain import Misfit
 from acegraph.state.task.field import NEARLY, Field
 from acegraph.state.values import KINDS, CaseTable, Transaction, is_derived, render_fields
+from acegraph.state.values.plain import Misfit
 
 NOT_DERIVED: Final = "cannot be derived from earlier payments"
 

@@ -11,7 +11,6 @@ from typing import Final
 
 from acegraph.state import InvalidTransaction
 from acegraph.state.errors import some
-from acegraph.state.plain import fold
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.growth import grown
 from acegraph.state.task.task import Fitted, Task
@@ -25,6 +24,7 @@ from acegraph.state.values import (
     is_observed,
     render_fields,
 )
+from acegraph.state.values.plain import fold
 
 _UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
 

@@ -11,7 +11,7 @@ from typing import ClassVar, Final, Literal
 from zoneinfo import ZoneInfo
 
 from acegraph.state.errors import InvalidSettings, some
-from acegraph.state.plain import Misfit, Scalar, Why, ascii_lower, fit_value, parts_of
+from acegraph.state.values.plain import Misfit, Scalar, Why, ascii_lower, fit_value, parts_of
 
 Kind = Literal["number", "flag", "category", "time", "text"]
 Role = Literal[

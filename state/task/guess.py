@@ -13,12 +13,12 @@ from functools import lru_cache
 from typing import Final, cast
 
 from acegraph.state.errors import InvalidSettings, some
-from acegraph.state.plain import fold
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import NEARLY, Field, Kind, Part, Role
 from acegraph.state.task.task import Task
 from acegraph.state.task.times import before, derived_of, epoch_of, rises, tells_when
 from acegraph.state.values import KINDS, SENTENCE, Scalar
+from acegraph.state.values.plain import fold
 
 _Columns = Mapping[str, Sequence[Scalar]]
 _Said = Mapping[str, str] | None

@@ -13,11 +13,11 @@ from operator import attrgetter
 from typing import ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.plain import Misfit, fit_case, fold
 from acegraph.state.task.field import Field
 from acegraph.state.task.form import Form
 from acegraph.state.task.reading import as_json, read_as, read_json
 from acegraph.state.values import APPROVE, DECLINE, Comparison, Data, Fields, is_named
+from acegraph.state.values.plain import Misfit, fit_case, fold
 
 Unknown = Literal["ignore", "refuse", "grow"]
 What = Literal["count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio"]

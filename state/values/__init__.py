@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from acegraph.state.lazy import later
 
 if TYPE_CHECKING:
-    from acegraph.state.plain import Fields, MAX_TEXT, Scalar, clean_text, plain_value
+    from acegraph.state.values.plain import Fields, MAX_TEXT, Scalar, clean_text, plain_value
     from acegraph.state.values.bullet import Bullet, MAX_CONTENT, NOT_PROVED, REFINEMENT, Source
     from acegraph.state.values.bullet import Status, WAITS_FOR, newest_set, number_of, of_source
     from acegraph.state.values.cases import Case, CaseTable, Column, Columns, grown, stepped
@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from acegraph.state.values.notation import decimal_commas, is_nothing, is_number
     from acegraph.state.values.notation import may_be_thousands, rounded_risk, with_point, written
     from acegraph.state.values.notation import written_number, written_risk
-    from acegraph.state.values.texts import LOOKALIKES, MAX_PHRASE, SENTENCE, facts_text, folded
-    from acegraph.state.values.texts import folded_words, is_named, memos_in, names_of
-    from acegraph.state.values.texts import without_quotes, without_remarks
-    from acegraph.state.values.transaction import Data, DataView, Transaction
-    from acegraph.state.values.transaction import each_name_once, is_derived, is_observed
-    from acegraph.state.values.transaction import render_fields
+    from acegraph.state.values.transaction import Data, DataView, LOOKALIKES, MAX_PHRASE, SENTENCE
+    from acegraph.state.values.transaction import Transaction, each_name_once, facts_text, folded
+    from acegraph.state.values.transaction import folded_words, is_derived, is_named, is_observed
+    from acegraph.state.values.transaction import memos_in, names_of, render_fields
+    from acegraph.state.values.transaction import without_quotes, without_remarks
     from acegraph.state.values.verdict import ANALYST, APPROVE, BY_ITSELF, DECLINE, GIVEN_LABEL
     from acegraph.state.values.verdict import JUDGE, UNDECIDED, Verdict, folded_source, is_absence
     from acegraph.state.values.verdict import log_odds_of, other, parse_decision, parse_verdict

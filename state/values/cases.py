@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.plain import Scalar, padded_words
 from acegraph.state.values.decision import Sighting
 from acegraph.state.values.draw import Draw
-from acegraph.state.values.texts import SENTENCE
+from acegraph.state.values.plain import Scalar, padded_words
+from acegraph.state.values.transaction import SENTENCE
 from acegraph.state.values.verdict import DECLINE, Verdict
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
-from acegraph.state.plain import Scalar, mentions
 from acegraph.state.values.cases import Columns
 from acegraph.state.values.notation import is_number
-from acegraph.state.values.texts import MAX_PHRASE, folded_words
+from acegraph.state.values.plain import Scalar, mentions
+from acegraph.state.values.transaction import MAX_PHRASE, folded_words
 from acegraph.state.values.verdict import DECLINE, Verdict, parse_verdict
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from acegraph.state.plain import Fields, Scalar
+from acegraph.state.values.plain import Fields, Scalar
 from acegraph.state.values.transaction import DataView
 from acegraph.state.values.verdict import GIVEN_LABEL, Verdict
 

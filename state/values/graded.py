@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Final
 
 from acegraph.state.errors import InvalidCondition
-from acegraph.state.plain import MAX_EXACT, Scalar
 from acegraph.state.values.notation import POINTS, is_number
+from acegraph.state.values.plain import MAX_EXACT, Scalar
 
 MAX_STEPS: Final = 8
 _MOST: Final = 20 * POINTS

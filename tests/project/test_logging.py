@@ -18,7 +18,7 @@ import logging, sys
 {listen}
 from acegraph.graph import create_ace_graph
 from acegraph.state import ModelUnavailable
-from acegraph.state.plain import clean_text
+from acegraph.state.values.plain import clean_text
 def failing(_):
     raise ModelUnavailable("the model server is down")
 graph = create_ace_graph(agent=failing).compile()

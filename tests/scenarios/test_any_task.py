@@ -23,8 +23,8 @@ from acegraph.nodes.reflector.prompt import Judged, reflector_messages
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task, Transaction
 from acegraph.state.maintenance.people.users import add_user
-from acegraph.state.plain import Scalar, render_fields
 from acegraph.state.run.model_forms import DecisionForm, ReflectionForm, VerdictForm
+from acegraph.state.values.plain import Scalar, render_fields
 
 NODE = "fraud_detection"
 SPAM = (

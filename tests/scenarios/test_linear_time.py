@@ -11,9 +11,9 @@ from crafted_inputs import FAMILIES, FUNCTIONS, LONGEST, NO_STRANGERS, quietly
 from acegraph import graph, nodes, state
 from acegraph.graph.operations.transfer import export_bullets, read_bullets
 from acegraph.state import BulletPlaybook, Case, Condition, InvalidDataset
-from acegraph.state.plain import clean_text
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
+from acegraph.state.values.plain import clean_text
 
 FACTOR = 16
 MOST = 40

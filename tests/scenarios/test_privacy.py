@@ -35,7 +35,7 @@ from acegraph.state import (
     verify,
 )
 from acegraph.state.errors import PrunedDecision
-from acegraph.state.plain import clean_text
+from acegraph.state.values.plain import clean_text
 
 ANNA = {
     "amount": 930.0,

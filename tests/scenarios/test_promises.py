@@ -10,9 +10,9 @@ from acegraph.graph.server.service import ServiceSettings
 from acegraph.nodes.curator.screening import Objection, Proposal, Screening
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.maintenance.people.users import add_user
-from acegraph.state.plain import clean_text
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import parse_condition
+from acegraph.state.values.plain import clean_text
 from acegraph.state.values.transaction import Transaction
 
 PAID_BY_ANNA = Transaction.of({"amount": 40, "hour": 3, "merchant_name": "Lucky Star Trading Ltd"})

@@ -33,7 +33,7 @@ from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.texts import facts_text, without_remarks
+from acegraph.state.values.transaction import facts_text, without_remarks
 from acegraph.state.values.verdict import parse_verdict
 from tests.support.compared_values import compared_values
 

@@ -2,8 +2,8 @@
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.rules.learner.literals import Literals
-from acegraph.state.plain import Scalar
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Scalar
 
 
 def compared_values(table: CaseTable) -> dict[str, list[Scalar]]:

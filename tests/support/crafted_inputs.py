@@ -71,7 +71,6 @@ from acegraph.state import (
 )
 from acegraph.state.database.encoding import as_utc
 from acegraph.state.ledger.hidden_fields import HiddenFields
-from acegraph.state.plain import clean_text
 from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 from acegraph.state.task.guess import guess
@@ -79,7 +78,8 @@ from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.decision import DecisionRecord
-from acegraph.state.values.texts import facts_text
+from acegraph.state.values.plain import clean_text
+from acegraph.state.values.transaction import facts_text
 from acegraph.state.values.verdict import parse_verdict
 
 LONGEST: Final = 20_000

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from acegraph.graph import generate_transactions
-from acegraph.state import BulletPlaybook, Case, Condition
+from acegraph.state import BulletPlaybook, Case, Condition, Task
 
 NODE = "fraud_detection"
 Rows = list[dict[str, Any]]
@@ -16,9 +16,11 @@ _ODD_WORDS = (None, "", " ", "n/a", "Crypto", "crypto ", "cafe\u0301", "quite ne
 _ODD_DATES = (None, "2026-02-30 10:00", "gestern", "2026-01-05", "2026-01-05T23:59:59Z")
 
 
-def playbook_of(cases: list[tuple[dict[str, Any], str]], *rules: str) -> BulletPlaybook:
+def playbook_of(
+    cases: list[tuple[dict[str, Any], str]], *rules: str, task: Task | None = None
+) -> BulletPlaybook:
     """A playbook that knows labelled cases, with these rules."""
-    book = BulletPlaybook()
+    book = BulletPlaybook(task=task)
     labelled = [Case(f"c{i}", fields, label) for i, (fields, label) in enumerate(cases)]
     if labelled:
         book.remember(labelled, NODE)

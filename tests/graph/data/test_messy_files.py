@@ -9,9 +9,9 @@ import pytest
 
 from acegraph.graph.data.files import Dataset, FileLayout, read_dataset
 from acegraph.state import AceError
-from acegraph.state.plain import Scalar
 from acegraph.state.task.form import Form
 from acegraph.state.values.notation import with_point, written_number
+from acegraph.state.values.plain import Scalar
 
 LAYOUT = FileLayout(query=None, answer="fraud")
 

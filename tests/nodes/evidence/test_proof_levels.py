@@ -9,8 +9,8 @@ from acegraph.nodes.evidence.residuals import residuals
 from acegraph.nodes.reflector.induction import induce
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.state import BulletPlaybook, Case, InvalidSettings
-from acegraph.state.plain import Fields
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Fields
 
 NODE = "fraud_detection"
 

@@ -6,8 +6,8 @@ from acegraph.graph import TrainingPipeline
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.state import Bullet, Case, Condition
-from acegraph.state.plain import Fields
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Fields
 
 GATE = gate_of("standard")
 

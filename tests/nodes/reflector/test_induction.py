@@ -12,8 +12,8 @@ from acegraph.nodes.rules.learner.literals import cuts_of
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.state import Case
-from acegraph.state.plain import Fields
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Fields
 from acegraph.state.values.verdict import Verdict
 
 

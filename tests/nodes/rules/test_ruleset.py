@@ -12,10 +12,10 @@ from odd_tables import NODE, playbook_of
 from acegraph.graph import Ruleset, create_ace_graph
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.state import AceContext, Bullet, Condition
-from acegraph.state.plain import Scalar
 from acegraph.state.run.context import settle_settings
 from acegraph.state.values.cases import Case, CaseTable, Column
 from acegraph.state.values.costs import CostMatrix
+from acegraph.state.values.plain import Scalar
 
 Fields = Mapping[str, Scalar]
 RULES = (

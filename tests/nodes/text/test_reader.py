@@ -6,7 +6,7 @@ from acegraph.graph import generate_transactions
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import Transaction
-from acegraph.state.plain import Fields
+from acegraph.state.values.plain import Fields
 
 
 def read(given: object) -> Fields:

@@ -5,7 +5,7 @@ import pytest
 from acegraph.graph import create_ace_graph
 from acegraph.nodes.text.understand import read_fields
 from acegraph.state import Transaction
-from acegraph.state.plain import Fields
+from acegraph.state.values.plain import Fields
 
 SENTENCES: list[tuple[str, Fields]] = [
     # negations

@@ -6,8 +6,8 @@ from decimal import Decimal
 import pytest
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.plain import Misfit
 from acegraph.state.task.field import Field
+from acegraph.state.values.plain import Misfit
 
 AMOUNT = Field("amount", "number", least=0, most=100_000, unit="EUR")
 PAID = Field("paid_at", "time", zone="Europe/Berlin", parts=("hour", "weekday"))

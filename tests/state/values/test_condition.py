@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acegraph.state import Case, Condition, InvalidCondition
-from acegraph.state.plain import Scalar
 from acegraph.state.playbook.index import FAILS, HOLDS, RuleTable
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
+from acegraph.state.values.plain import Scalar
 
 names = st.one_of(
     st.sampled_from(["amount", "a.b", "is", "and", "Accident Area", 'quo"te', "größe", "x_1"]),

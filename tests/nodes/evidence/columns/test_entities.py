@@ -15,8 +15,8 @@ from acegraph.nodes.reflector.induction import induce
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.weights import fired_over, fitted_weights, reason_to_retire
 from acegraph.state import Bullet, Case, Condition
-from acegraph.state.plain import Scalar
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Scalar
 
 RULE = Condition.parse('DECLINE when kind is "gift"')
 BULLET = Bullet("b1", RULE.render(), "node", condition=RULE)

@@ -8,10 +8,10 @@ from declared_tables import declared
 
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields, occurs_once
 from acegraph.state import Case
-from acegraph.state.plain import Fields, Scalar
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Fields, Scalar
 from tests.support.compared_values import compared_values
 
 

@@ -6,8 +6,8 @@ from declared_tables import declared
 
 from acegraph.nodes.evidence.columns.phrases import is_name, phrases_of
 from acegraph.state import Case
-from acegraph.state.plain import Fields
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Fields
 from tests.support.compared_values import compared_values
 
 OTHERS = ["rent for may", "dinner with friends", "thank you", "see you soon"]

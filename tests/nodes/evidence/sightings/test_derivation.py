@@ -12,8 +12,8 @@ from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all, distance_km
 from acegraph.state import APPROVE, Case, parse_condition
-from acegraph.state.plain import Fields
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.plain import Fields
 from acegraph.state.values.transaction import is_derived
 
 COLUMNS = {

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from acegraph.state.task.field import Field, Part
     from acegraph.state.task.task import Task
 
+# ---- what fits
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
 Why = Literal["missing", "kind", "range", "word", "twice", "currency"]
-# ---- what fits
 _SEPARATORS: Final = re.compile(r"[_\-. ]+")
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
@@ -108,9 +108,11 @@ def plain_value(name: str, value: object) -> Scalar:
         return clean_text(value) or None
     if type(value) is float:
         return value if math.isfinite(value) else None
-    if hasattr(value, "dtype") and hasattr(value, "item"):  # one of numpy
-        # `item` of nanoseconds is a bare number.
-        value = (value.astype("datetime64[us]") if value.dtype.kind == "M" else value).item()
+    if (kind := getattr(getattr(value, "dtype", None), "kind", "")) and not getattr(
+        value, "shape", 1
+    ):
+        # One of numpy; `item` of nanoseconds is a bare number.
+        value = (value.astype("datetime64[us]") if kind == "M" else value).item()
         if value is None or isinstance(value, bool):
             return value
     if isinstance(value, int):

@@ -1,0 +1,1 @@
+"""A ruleset written down for others: as Python, as a decision model, as JSONLogic."""
