@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.graph.metrics.groups import groups_of
 from acegraph.graph.metrics.intervals import Share
 from acegraph.nodes.evidence.drift import times_of
 from acegraph.nodes.evidence.stakes import amounts_over
@@ -18,6 +19,7 @@ from acegraph.nodes.rules.points import UNIT, log_odds_over, points_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.scale import RARE
 from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state.maintenance.activity import TRAINED
 from acegraph.state.run.context import settle
 from acegraph.state.values import DECLINE, Bullet, CaseTable, Condition, Scalar, Verdict
 
@@ -82,6 +84,12 @@ class Record:
         return Share(part, self.fired.frauds + self.fired.honest)
 
     @property
+    def wrong(self) -> Share:
+        """Of the rows with the other label, those on which it fires."""
+        others = self.all_honest if self.verdict == DECLINE else self.all_frauds
+        return Share(self.right.whole - self.right.part, others)
+
+    @property
     def recall(self) -> float:
         """The share of the rows labelled with its verdict on which it fires."""
         agreeing = self.all_frauds if self.verdict == DECLINE else self.all_honest
@@ -90,10 +98,8 @@ class Record:
     def to_json(self) -> dict[str, object]:
         """All figures by name."""
         right = self.right
-        others = self.all_honest if self.verdict == DECLINE else self.all_frauds
-        wrong = (right.whole - right.part) / others if others else 0.0
         figures = dict(zip(("precision_low", "precision_high"), right.interval, strict=True))
-        figures |= {"recall": self.recall, "false_positive_rate": wrong}
+        figures |= {"recall": self.recall, "false_positive_rate": self.wrong.value or 0.0}
         figures["precision"] = right.value or 0.0
         return asdict(self) | {name: round(figure, 6) for name, figure in figures.items()}
 
@@ -104,7 +110,7 @@ class Standing:
 
     last_right: str = ""
     """When the newest payment was that it gets right, or where payments have no time, when the
-    newest label became known (ISO 8601); empty where there is none."""
+    newest label became known, not of training (ISO 8601); empty where there is none."""
     lift: float | None = None
     """How many times as frequent its verdict is where it holds; None if it is not rare anyway."""
     saved_a_week: float | None = None
@@ -124,7 +130,9 @@ class Standing:
         rows = np.flatnonzero(held & right).tolist()
         usual = float(np.average(right, weights=weights))
         lift = round(float(np.average(right[held], weights=weights[held])) / usual, 1)
-        last = max(cases.times[row] for row in rows) or table[rows[-1]].known_at
+        newest = table[rows[-1]]
+        known_at = "" if newest.id.startswith(TRAINED) else newest.known_at
+        last = max(cases.times[row] for row in rows) or known_at
         is_rare = float(np.average(table.fraud, weights=weights)) < RARE
         worth = cases.worth(bullet, ruleset) if is_rare and ruleset else ()
         return cls(last, lift if usual < RARE else None, *worth)
@@ -186,6 +194,18 @@ class Cases:
             return None
         is_same = self.declined(ruleset) == self.declined(ruleset, bullet)
         return self.tried(bullet.condition, bullet.condition.holds_over(self.table), is_same)
+
+    def by_group(self, condition: Condition) -> dict[str, list[Record]]:
+        """What a rule does in each group of every protected field, by the field."""
+        fields = self.table.task.fields if self.table.task else ()
+        fired, found = condition.holds_over(self.table), dict[str, list[Record]]()
+        for name in (one.name for one in fields if one.role == "protected"):
+            values = [case.fields.get(name) for case in self.table]
+            for group, rows in groups_of(values).items():
+                record = Record(group, condition.verdict)
+                record.add(fired[rows], self.fraud[rows], self.honest[rows], self.amounts[rows])
+                found.setdefault(name, []).append(record)
+        return found
 
     def newest(self, rows: Rows, most: int) -> list[tuple[str, Mapping[str, Scalar | None]]]:
         """The newest of some of the cases: their ids and fields."""

@@ -11,9 +11,10 @@ import typer
 
 from acegraph.graph.cli.console import Why, alone, lasting, signed, who
 from acegraph.graph.cli.printing import facts_in_lines, say, tell
-from acegraph.state import AceContext, InvalidSettings
+from acegraph.state import DECLINE, AceContext, InvalidSettings
 
 if TYPE_CHECKING:
+    from acegraph.graph.metrics.records import Record
     from acegraph.state import BulletPlaybook
 
 _WIDTH: Final = 96
@@ -29,8 +30,9 @@ def review(
 ) -> None:
     """List what waits for a person, or answer one of it.
 
-    Examples: acegraph review order-1 --verdict DECLINE --who ann --why "the customer denies it";
-    acegraph review b7 --approve --who bob --why "checked against last month".
+    A rule is listed with what it does in each group of the protected fields. Examples: acegraph
+    review order-1 --verdict DECLINE --who ann --why "the customer denies it"; acegraph review b7
+    --approve --who bob --why "checked against last month".
 
     Options:
         item: A decision id or a bullet id to answer.
@@ -62,15 +64,28 @@ def review(
 
 
 def _list(book: "BulletPlaybook") -> None:
-    from acegraph.state.maintenance.people.review_queue import waiting
+    from acegraph.graph.operations.review import questions
 
-    entries, lines = waiting(book), list[str]()
-    for entry in entries:
-        about = " ".join(entry.about.split())
+    asked, lines = list(questions(book)), list[str]()
+    for one in asked:
+        entry, about = one.entry, " ".join(one.entry.about.split())
         lines.append(f"{entry.kind:<9} {entry.id}  since {entry.since[:16]}: {entry.why}")
         lines.append(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
-    count = f"{len(entries)} waiting" if entries else "nothing waits for a person"
-    tell({"waiting": [asdict(entry) for entry in entries]}, *lines, count)
+        for name, groups in one.groups.items():
+            lines += (f"          {name} {_group(group)}" for group in groups)
+    count = f"{len(asked)} waiting" if asked else "nothing waits for a person"
+    tell({"waiting": [one.to_json() for one in asked]}, *lines, count)
+
+
+def _group(record: "Record") -> str:
+    """What a rule does in one group of a protected field."""
+    right, wrong = record.right, record.wrong
+    mistakes = "honest declined" if record.verdict == DECLINE else "frauds approved"
+    return (
+        f"{record.name}: fires on {record.fired.fires:,} of {record.rows:,}, right in "
+        f"{right.part:,} of {right.whole:,}; {wrong.part:,} of {wrong.whole:,} {mistakes} "
+        f"({wrong.value or 0:.1%})"
+    )
 
 
 def policy(

@@ -106,6 +106,7 @@ def show_one(desk: Desk, visit: Visit) -> Response:
         "bullet": bullet,
         "row": row,
         "tried": row.tried,
+        "groups": cases.by_group(bullet.condition) if bullet.condition else {},
         "right": right,
         "wrong": wrong,
         "look": to_look_at(desk.playbook.database).get(bullet.id),

@@ -60,6 +60,7 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
         "problem": f"No labelled case has a field {unknown[0]}" if unknown else "",
         "tried": cases.tried(condition, fired, says_so),
         "samples": {name: cases.newest(fired & kind, _SAMPLE) for name, kind in kinds.items()},
+        "groups": cases.by_group(condition),
         "cuts": other_cuts(cases, condition),
     }
 

@@ -4,7 +4,7 @@ The forms of the answers are in `run/review_answers.py`; approval is in `nodes/c
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,6 +25,7 @@ from acegraph.state.values import (
     ANALYST,
     JUDGE,
     LET_THROUGH,
+    WAITS_FOR,
     Case,
     Label,
     Recorded,
@@ -114,14 +115,21 @@ def _candidates(playbook: BulletPlaybook) -> list[Waiting]:
     for bullet in playbook:
         why, since = "", bullet.created_at
         if bullet.status == "candidate":
-            decision = bullet.origin.get("decision", "no decision")
-            source = bullet.origin.get("label_source", "nobody")
-            why = f"learned from {decision}, labelled by {source}"
+            why = _where_from(bullet.origin)
+            if WAITS_FOR in bullet.evidence:
+                why = f"{why}; it waits: {bullet.evidence[WAITS_FOR]}"
         elif bullet.status == "active" and (look := looks.get(bullet.id)):
             why, since = f"{look['by']} let it act: {look['why']}", look["at"]
         if why:
             questions.append(Waiting(bullet.id, "approval", bullet.content, why, since))
     return questions
+
+
+def _where_from(origin: Mapping[str, object]) -> str:
+    if "decision" not in origin and (author := origin.get("author")):
+        return f"proposed by {author}: {origin.get('reason') or 'no reason is given'}"
+    decision, source = origin.get("decision", "no decision"), origin.get("label_source", "nobody")
+    return f"learned from {decision}, labelled by {source}"
 
 
 def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import time
+from dataclasses import replace
 
 import html5lib
 import pytest
@@ -380,3 +381,17 @@ def test_a_graded_rule_is_drawn_with_its_cuts_and_points(office: Office) -> None
     drawn = page.partition('class="curve"')[2].partition("</svg>")[0]
     assert re.findall(r">([^<>]+)</text>", drawn) == ["0", "+0.5", "120", "+2", "250"]
     assert 'class="curve"' not in office.person("viewer").get("/playbook/b1")
+
+
+def test_rules_are_shown_with_what_they_do_in_groups_of_protected_fields(office: Office) -> None:
+    viewer = office.person("viewer")
+    assert "which is protected" not in viewer.get("/playbook/b1")
+    task = office.book.task()
+    fields = [
+        replace(one, role="protected") if one.name == "country" else one for one in task.fields
+    ]
+    office.book.set_task(replace(task, fields=tuple(fields)), retire=True)
+    for path in ("/playbook/b1", "/lab?rule=DECLINE+when+amount+%3E%3D+250"):
+        told = " ".join(re.sub("<[^>]*>", " ", viewer.get(path)).split())
+        assert "By country, which is protected" in told, told
+        assert re.search(r"NG \d+ of \d+ \d+.\d% \d+ of \d+", told)

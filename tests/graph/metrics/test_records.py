@@ -1,11 +1,12 @@
 """What a rule does on labelled cases, and what the playbook would not do without it."""
 
 from collections import Counter
+from dataclasses import replace
 
 from acegraph.graph.metrics.intervals import Share
 from acegraph.graph.metrics.records import Cases, Counts, Standing, standings_of
 from acegraph.nodes.rules.ruleset import Ruleset
-from acegraph.state import BulletPlaybook, Case, Field, Policy, Task
+from acegraph.state import BulletPlaybook, Case, Condition, Field, Policy, Task
 from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
@@ -40,6 +41,8 @@ def test_a_rule_was_last_right_on_a_payment_and_not_when_its_label_came() -> Non
         for text in ("DECLINE when x >= 0", "DECLINE when x >= 3", "look twice")
     )
     assert Standing.of(bullet, Cases(table)).last_right == "2027-01-03"
+    trained = CaseTable(replace(row, id=f"history:{row.id}") for row in rows)
+    assert Standing.of(bullet, Cases(trained)).last_right == ""
     table.task = task
     found = [Standing.of(one, Cases(table)).last_right for one in (bullet, never, prose)]
     assert found == ["2026-01-13", "", ""]
@@ -86,3 +89,17 @@ def test_with_costs_a_rule_is_measured_in_money_by_the_dates_of_payments() -> No
     assert first.stopped_a_day == round(4 / 14, 3)
     assert (second.lift, second.saved_a_week, second.stopped_a_day) == (50, 0, 0)
     assert paid(Policy(), x94=9.0)["b1"].saved_a_week is None
+
+
+def test_groups_of_a_protected_field_have_their_own_records() -> None:
+    table = CaseTable(
+        Case(f"c{i}", {"x": i, "sex": "FM"[i % 2]}, "DECLINE" if i >= 8 else "APPROVE")
+        for i in range(12)
+    )
+    rule = Condition.parse("DECLINE when x >= 5")
+    assert Cases(table).by_group(rule) == {}
+    table.task = Task("t", (Field("x", "number"), Field("sex", "category", "protected")))
+    told = {
+        one.name: (one.rows, one.right, one.wrong) for one in Cases(table).by_group(rule)["sex"]
+    }
+    assert told == {"F": (6, Share(2, 3), Share(1, 4)), "M": (6, Share(2, 4), Share(2, 4))}
