@@ -94,6 +94,12 @@ class Desk:
                 self._index = DecisionIndex(playbook.database, partial(amount_of, named=named))
         return self._index.columns()
 
+    def outcomes(self) -> DecisionColumns:
+        """The decisions, and labelled transactions without one as the mistakes that they may be."""
+        self.decisions()
+        assert self._index
+        return self.once("outcomes", self._index.with_undecided)
+
     def number_of(self, decision_id: str) -> int | None:
         """The number of a decision in `decisions`."""
         return self._index.number(decision_id) if self._index else None

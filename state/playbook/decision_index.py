@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from acegraph.state.database.base import READ_CLOCK, Database
 from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.counters import is_label_of_decision
-from acegraph.state.values import DECLINE, JUDGE, LET_THROUGH, Fields
+from acegraph.state.ledger.counters import is_current_label, is_label_of_decision
+from acegraph.state.ledger.lookups import ERASED
+from acegraph.state.values import APPROVE, DECLINE, JUDGE, LET_THROUGH, Fields
 
 FRAUD, HONEST, UNLABELLED = 1, 0, -1
 Bools = NDArray[np.bool_]
@@ -70,6 +71,9 @@ class DecisionColumns:
         return DecisionColumns([*self.ids, *(row.case for row in rows)], **new)
 
 
+_HISTORY: Final = "history"
+"""The source of labels that cases came with: nobody decided those."""
+_AS_COUNTED: Final = {"counted": True, "let_through": False, "may_ask": False}
 _KINDS: Final = (np.float64, bool, np.int8, bool, bool, bool, np.float64, np.float64)
 _NONE: Final = DecisionColumns([], *(np.zeros(0, kind) for kind in _KINDS))
 
@@ -130,6 +134,14 @@ class DecisionIndex:
                     self._read_news(connection)
             return self._columns
 
+    def with_undecided(self) -> DecisionColumns:
+        """The decisions, and below them labelled transactions without one: each as the mistake that
+        is possible there, fraud as approved, an honest payment as declined.
+        """
+        columns = self.columns()
+        with self._database.snapshot() as connection:
+            return columns.followed_by(connection.execute(_UNDECIDED).all(), self._amount_of)
+
     def number(self, decision_id: str) -> int | None:
         """The number of a decision in the columns."""
         return self._numbers.get(decision_id)
@@ -171,3 +183,28 @@ def _decisions_since(position: int) -> sa.Select[Any]:
         .where(decisions.c.position > position)
         .order_by(decisions.c.position)
     )
+
+
+_newest, _known = outcomes.alias("newest"), outcomes.alias("known")
+_UNDECIDED: Final = (
+    sa.select(
+        cases.c.id.label("case"),
+        sa.case((_newest.c.label == DECLINE, APPROVE), else_=DECLINE).label("decision"),
+        sa.null().label("risk_score"),
+        cases.c.created_at.label("decided_at"),
+        *(sa.literal(value).label(name) for name, value in _AS_COUNTED.items()),
+        cases.c.fields,
+        _newest.c.label,
+    )
+    .join(_newest, _newest.c.case == cases.c.id)
+    .outerjoin(decisions, decisions.c.case == cases.c.id)
+    .where(
+        decisions.c.case.is_(None),
+        cases.c.digest != ERASED,
+        is_current_label(_newest),
+        _newest.c.label.is_not(None),
+        _newest.c.source != JUDGE,
+        ~sa.exists().where(_known.c.case == cases.c.id, _known.c.source == _HISTORY),
+    )
+    .order_by(cases.c.position)
+)

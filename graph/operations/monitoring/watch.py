@@ -16,7 +16,7 @@ from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, BulletPlaybook
-from acegraph.state.maintenance.activity import Activity, Record, activity_since
+from acegraph.state.maintenance.activity import TRAINED, Activity, Record, activity_since
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.playbook import decision_index as index
 from acegraph.state.values import Bullet
@@ -27,6 +27,10 @@ _FEWEST: Final = 50
 """Fewer payments, or fewer cases of training, tell nothing about a distribution."""
 _FEWEST_OUTCOMES: Final = 10
 _FEWEST_LABELS: Final = 10
+_LATE_DAYS: Final = 30.0
+"""From this age on outcomes should have come; from a later one where the policy says so."""
+_SURELY: Final = 5
+"""Of so many frauds to be expected at least one would be known but once in 150 times."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ def watch(
             ),
             *(alert for bullet in active if (alert := _bad(bullet, activity.records))),
             *_halted(entries, most_waiting, activity, days),
+            *_awaited(playbook, node, columns, now),
         ],
         index.label_coverage(columns),
     )
@@ -103,6 +108,25 @@ def _halted(entries: list[Waiting], most: int, activity: Activity, days: float) 
     now, before = activity.labels, activity.labels_before
     if now * 10 <= before and before >= _FEWEST_LABELS and len(activity.live):
         yield Alert("labels", "labels", f"{now} labels in {days:g} days, {before} in those before")
+
+
+def _awaited(
+    playbook: BulletPlaybook, node: str, columns: index.DecisionColumns, now: datetime
+) -> Iterator[Alert]:
+    """An alert where payments are old enough for outcomes, so many that there are frauds among
+    them, and no outcome has come.
+    """
+    wait = max([_LATE_DAYS, *playbook.policy(node).mature_days.values()])
+    days = (now.timestamp() - columns.seconds) / 86_400
+    is_live = np.array([not one.startswith(TRAINED) for one in columns.ids], bool)
+    awaited = is_live & ~columns.blocked & (days > wait) & (days <= 2 * wait)
+    count, odds = int(np.count_nonzero(awaited)), playbook.cases(node).fraud_odds()
+    is_known = columns.label[awaited] != index.UNLABELLED
+    if count >= max(_FEWEST_LABELS, _SURELY * (1 + 1 / odds)) and not is_known.any():
+        text = (
+            f"no outcome is known of {count:,} payments decided {wait:g} to {2 * wait:g} days ago"
+        )
+        yield Alert("labels", "outcomes", text)
 
 
 def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stability]:

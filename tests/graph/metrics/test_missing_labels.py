@@ -9,11 +9,13 @@ from acegraph.graph.desk.pages.overview import outcome
 from acegraph.graph.experiments.experiment import live_duel
 from acegraph.graph.experiments.words import footnotes
 from acegraph.graph.metrics.intervals import Estimate
+from acegraph.graph.metrics.rates import missed_fraud_rate
+from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.monitoring.watch import watch
-from acegraph.state import AceContext, BulletPlaybook, Label
+from acegraph.state import AceContext, BulletPlaybook, Case, Field, Label, Task
 from acegraph.state.playbook.decision_index import DecisionColumns, DecisionIndex
-from acegraph.state.values import DECLINE, CostMatrix
+from acegraph.state.values import APPROVE, DECLINE, CostMatrix
 
 HIGHER_IS_BETTER = {
     *("caught", "accuracy", "balanced_accuracy", "average_precision", "recall_at_1_percent"),
@@ -88,3 +90,30 @@ def test_without_the_labels_of_declines_they_are_monitored_as_unknown(
     assert 0 < share < 1
     assert known["mean"] == pytest.approx(share, abs=1e-4)
     assert unknown == {"low": 0.0, "high": 1.0}
+
+
+def test_what_was_not_decided_counts_on_the_overview_as_in_a_comparison() -> None:
+    fields = Field("x", "number", "amount", usual=True), Field("y", "number")
+    task = Task("t", fields)
+    cases = [(9, DECLINE), (1, APPROVE), (8, APPROVE), *[(None, DECLINE)] * 2, (None, APPROVE)]
+    with BulletPlaybook(task=task) as book:
+        book.add_bullet("DECLINE when x >= 5", "fraud_detection")
+        book.remember([Case("old", {"x": 7}, DECLINE)], "fraud_detection")
+        given = [
+            {"transaction": {"x": x, "y": 1}, "decision_id": f"d{n}"}
+            for n, (x, _) in enumerate(cases)
+        ]
+        run = Run()
+        for n, answer in enumerate(decide_many(book, given)):  # type: ignore[arg-type]
+            assert isinstance(answer, dict)
+            run.add(cases[n][1], answer["decision"], None)
+            book.label(f"d{n}", Label(cases[n][1], "chargeback"))
+        run.amounts = [x and float(x) for x, _ in cases]
+        index = DecisionIndex(book.database, lambda fields: fields.get("x"))  # type: ignore[arg-type,return-value]
+        assert [len(index.columns()), run.undecided_rate] == [3, 0.5]
+        shown = index.with_undecided()
+        for costs in (CostMatrix(), CostMatrix(review=0.5)):
+            found, wanted = outcome(shown, costs, len(shown) - 3), run.paid(costs)
+            assert found["cost"].mean == pytest.approx(1000 * wanted.mean())
+        assert found["caught"].mean == pytest.approx(1 - float(missed_fraud_rate(run)))
+        assert found["stopped_per_caught"].mean == 2

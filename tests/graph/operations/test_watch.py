@@ -9,7 +9,7 @@ import pytest
 from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.feedback import feedback_many, read_label
 from acegraph.graph.operations.monitoring.watch import Watch, watch
-from acegraph.state import AceInput, BulletPlaybook, Case
+from acegraph.state import AceInput, BulletPlaybook, Case, Policy
 
 NODE = "fraud_detection"
 
@@ -103,3 +103,38 @@ def test_declines_without_labels_are_not_known_to_be_right(playbook: BulletPlayb
     assert watch(playbook).declines_right == {"low": 0.0, "high": 1.0}
     give_labels(playbook, 20)
     assert watch(playbook).declines_right["mean"] == 0.0
+
+
+def test_outcomes_that_never_come_are_an_alert_once_they_should_have() -> None:
+    def outcomes_missing(book: BulletPlaybook, days: float) -> list[str]:
+        found = watch(book, now=datetime.now(UTC) + timedelta(days=days))
+        return [alert.text for alert in found.alerts if alert.name == "outcomes"]
+
+    with BulletPlaybook() as book:
+        rows = [
+            Case(f"c{i}", payment(i), "DECLINE" if i % 4 == 0 else "APPROVE") for i in range(40)
+        ]
+        book.remember(rows, NODE)
+        book.add_bullet("DECLINE when amount >= 1000", NODE)
+        decide(book, 30)
+        assert [outcomes_missing(book, days) for days in (20, 70)] == [[], []]
+        approved = [book.decision(f"d{i}")["decision"] for i in range(30)].count("APPROVE")
+        assert 10 < approved < 30  # of the others no outcome can come
+        told = f"no outcome is known of {approved} payments decided 30 to 60 days ago"
+        assert outcomes_missing(book, 45) == [told]
+        book.set_policy(Policy(mature_days={"no_chargeback": 60}))
+        assert outcomes_missing(book, 45) == []
+        book.set_policy(Policy())
+        give_labels(book, 1)
+        assert outcomes_missing(book, 45) == []
+
+
+def test_where_fraud_is_rare_some_payments_without_an_outcome_are_no_alert() -> None:
+    with BulletPlaybook() as book:
+        rows = [
+            Case(f"c{i}", payment(i), "DECLINE" if i % 50 == 0 else "APPROVE") for i in range(800)
+        ]
+        book.remember(rows, NODE)
+        decide(book, 60)
+        found = watch(book, now=datetime.now(UTC) + timedelta(days=45))
+        assert not [alert for alert in found.alerts if alert.name == "outcomes"]
