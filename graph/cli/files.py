@@ -2,7 +2,9 @@
 
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from acegraph.state.task.task import Task
     from acegraph.state.values.verdict import Verdict
 
+_COLUMNAR: Final = (".parquet", ".pq")
 _ROWS_TRIED: Final = 200
 """Rows of a file that are tried before it is reported that nothing can be read from it."""
 
@@ -35,8 +38,9 @@ class Columns:
         positive: The label that means fraud, unless it is a usual word or 1.
         declared: What a column is, where the guess is wrong: a kind (number, flag, category, time,
             text), a role (id of the row, amount, protected, ignored, ...), hidden (not stored) or
-            whom it names (customer, card, device, merchant: their earlier rows are counted). Again
-            for each column.
+            whom it names (customer, card, device, merchant, entity:NAME: their earlier rows are
+            counted). Of the label, late:DAYS says when labels are known: then it is learned whom
+            they called fraud before. Again for each column.
         task: A task.json that says what the columns are; nothing is guessed then.
     """
 
@@ -52,6 +56,7 @@ class Columns:
         from acegraph.graph.data.files import FileLayout
 
         declared = dict(map(_declaration, self.declared or ()))
+        late = _days(declared.pop(self.label or "answer", ""))
         ids = next((name for name, what in declared.items() if what == "id"), "id")
         return FileLayout(
             query=self.text or (None if self.label else "query"),
@@ -59,6 +64,7 @@ class Columns:
             positive=self.positive,
             ids=ids,
             declared={n: what for n, what in declared.items() if (n, what) != (ids, "id")},
+            late_days=late,
             task=_task_in(self.task) if self.task else None,
         )
 
@@ -79,14 +85,18 @@ class Columns:
         return _without_leaks(list(map(_reported, files, self.read(*files))))
 
     def large_table(self, file: Path) -> "LabelledTable | None":
-        """The table of a file that has too many rows to take all of them in, or is Parquet."""
+        """The table of a file that has too many rows to take all of them in, or is Parquet; None
+        where rows name somebody: what comes before a row is derived from all of them.
+        """
+        if self.layout.names_somebody and file.suffix.lower() not in _COLUMNAR:
+            return None
         try:
             need("tables", "pyarrow")
             from acegraph.graph.tables.labelled import LARGE, LabelledTable
 
             found = LabelledTable.open(file, self.layout)
         except (InvalidDataset, InvalidSettings):
-            if file.suffix.lower() in (".parquet", ".pq"):
+            if file.suffix.lower() in _COLUMNAR:
                 raise
             return None
         table = found.table
@@ -136,6 +146,16 @@ def _task_in(file: Path) -> "Task":
         return Task.from_text(file.read_text(encoding="utf-8"), str(file))
     except (OSError, UnicodeDecodeError):
         raise InvalidSettings(f"{file}: no file that can be read as text") from None
+
+
+def _days(late: str) -> float | None:
+    """After how many days labels are known, if that is said of their column."""
+    if not late:
+        return None
+    with suppress(ValueError):
+        if late.startswith("late:") and 0 <= (days := float(late[5:])) < inf:
+            return days
+    raise InvalidSettings(f"of the label --as says when it is known, as late:7, not {late!r}")
 
 
 def _declaration(word: str) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.guess import guess, guess_task
 from acegraph.state.task.task import Task
-from acegraph.state.values import KINDS, Fields, Scalar, folded, is_derived, is_named, written
+from acegraph.state.values import SIGHTED, Fields, Scalar, folded, is_derived, is_named, written
 
 _LOOKED_AT: Final = 20_000
 """So many rows are enough for a guess."""
@@ -65,7 +65,7 @@ def declare(
 def _entities(items: Sequence[Item]) -> dict[str, str]:
     """By field whom it names, where the rows come with fields that are derived from them."""
     columns = items[0].get("sighting_columns", {}) if items else {}
-    return {name: what for what, name in columns.items() if what in KINDS}
+    return {name: f"entity:{what}" for what, name in columns.items() if what not in SIGHTED}
 
 
 def task_of(items: Sequence[Item]) -> Task:

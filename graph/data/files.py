@@ -10,17 +10,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NotRequired, TypedDict
 
+from acegraph.graph.data.derived import with_derived, with_evidence
 from acegraph.graph.data.rows import ReadRows, a_label, need, read_label, read_rows
 from acegraph.graph.data.synthetic import Example
-from acegraph.nodes.evidence.sightings.columns import sighting_of
-from acegraph.nodes.evidence.sightings.derivation import derive_all
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.schema import GivenTransaction
 from acegraph.state.task.form import Form
 from acegraph.state.task.guess import Guess, guess, guess_task, told
 from acegraph.state.task.task import Task
-from acegraph.state.values import DECLINE, Scalar, Transaction, Verdict, is_derived, is_number
+from acegraph.state.values import (
+    DECLINE,
+    KINDS,
+    Scalar,
+    Transaction,
+    Verdict,
+    is_derived,
+    is_number,
+)
 
+_TOLD: Final = ("time", "ignored")
 _LOOKED_AT: Final = 20_000
 """So many rows tell what the columns are."""
 
@@ -54,11 +62,20 @@ class FileLayout:
     """By column a kind or a role, where the guess is wrong: `{"card1": "category"}`."""
     task: Task | None = None
     """What the columns are and how they are written, where that is known: nothing is guessed."""
+    late_days: float | None = None
+    """After how many days labels are known; without it nothing is derived from them."""
 
     @property
     def forms(self) -> Mapping[str, Form] | None:
         """How the columns are written, where that is known."""
         return self.task.forms if self.task else None
+
+    @property
+    def names_somebody(self) -> bool:
+        """Whether a column is declared to say who a row is about."""
+        if self.task:
+            return bool(self.task.sighting_columns)
+        return any(word in KINDS or ":" in word for word in self.declared.values())
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -67,18 +84,6 @@ class FileLayout:
 
 
 _GUESSED: Final = FileLayout()
-
-
-def with_derived(
-    rows: Sequence[dict[str, Scalar]], columns: Mapping[str, str]
-) -> list[dict[str, Scalar]]:
-    """The rows with derived fields: each row sees the rows before it in time, and no label.
-
-    `columns` are the fields that they come from, by what they hold; a field that a row has already
-    stays as it is.
-    """
-    derived = derive_all([sighting_of(row, columns) for row in rows])
-    return [row | fields | row for row, fields in zip(rows, derived, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -160,9 +165,11 @@ def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
         task = (layout.task or guess_task(file.stem, guesses)).without(layout.left_out)
         if not layout.task:
             task = replace(task, forms=dict(read.forms))
-    derived = task.sighting_columns if task else {}
-    if derived:
-        rows = with_derived(rows, derived)
+    derived, said = task.sighting_columns if task else {}, list[str]()
+    if task and derived:
+        labels = [_verdict(file, n, row, layout) for n, row in enumerate(rows, start=1)]
+        task, said = with_evidence(task, rows, labels, layout.late_days)
+        rows = with_derived(rows, derived, labels, task.evidence)
     time = task.of_role("time") if task else None
     items, labels = _items(file, rows, layout, time.name if time else None)
     for item in items if derived else ():
@@ -173,7 +180,7 @@ def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
         labels=labels,
         guesses=guesses,
         task=task,
-        notes=[*read.notes, *told(one for one in guesses if one.field.role in ("time", "ignored"))],
+        notes=[*read.notes, *said, *told(one for one in guesses if one.field.role in _TOLD)],
         file=file,
         read=read,
         layout=layout,
@@ -220,7 +227,7 @@ def _items(
     for number, row in enumerate(rows, start=1):
         where = f"{file}: row {number}"
         word = row.get(answer)
-        label = read_label(word, layout.positive, answer, where)
+        label = _verdict(file, number, row, layout)
         if label is None:
             continue
         labels[str(word)] = (label, labels.get(str(word), (label, 0))[1] + 1)
@@ -240,6 +247,14 @@ def _items(
         words = ", ".join(sorted(labels)[:6])
         raise InvalidDataset(f"{file}: no row has {layout.positive!r} in {answer!r}; found {words}")
     return items, labels
+
+
+def _verdict(
+    file: Path, number: int, row: Mapping[str, object], layout: FileLayout
+) -> Verdict | None:
+    """What the label of a row says; None if it has none."""
+    where = f"{file}: row {number}"
+    return read_label(row.get(layout.answer), layout.positive, layout.answer, where)
 
 
 def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:

@@ -16,7 +16,7 @@ from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources
 from acegraph.nodes.text.understand import Understood
 from acegraph.state import BulletPlaybook
 from acegraph.state.task.field import NEARLY, Field
-from acegraph.state.values import KINDS, CaseTable, Transaction, is_derived, render_fields
+from acegraph.state.values import SIGHTED, CaseTable, Transaction, is_derived, render_fields
 from acegraph.state.values.plain import Misfit
 
 NOT_DERIVED: Final = "cannot be derived from earlier payments"
@@ -44,14 +44,16 @@ def with_derived(
     understood = _without_derived(understood)
     sighting = sighting_of(understood.fields, columns)
     if sighting is not None and understood.transaction.fields:
-        derived = derived_fields(sighting, playbook.past(node, sighting, case_id))
+        past = playbook.past(node, sighting, case_id)
+        derived = derived_fields(sighting, past, table.task.evidence if table.task else {})
         given = understood.transaction
         text = f"{given.text}; {render_fields(derived)}"
         given = Transaction(text, given.fields | derived)
         fields = understood.fields | derived
         understood = replace(understood, transaction=given, fields=fields)
     wanted = tested.union(filter(is_derived, table.usual_names))
-    unsure = _unsure_sources(understood, table, columns)
+    sources = {what for name in wanted for what in sources_of(name)} - {"time"}
+    unsure = _unsure_sources(understood, table, columns, sources)
     lacking = [name for name in sorted(wanted) if not unsure.isdisjoint(sources_of(name))]
     doubts = {**understood.doubts, **dict.fromkeys(lacking, NOT_DERIVED)}
     return replace(understood, doubts=doubts, sighting_columns=columns)
@@ -92,18 +94,17 @@ def _without_derived(understood: Understood) -> Understood:
 
 
 def _unsure_sources(
-    understood: Understood, table: CaseTable, columns: Mapping[str, str]
+    understood: Understood, table: CaseTable, columns: Mapping[str, str], sources: set[str]
 ) -> set[str]:
     """Of what derived fields are computed from, what is in doubt, cannot be read, or is missing
     though the labelled payments do not lack it. A payment without a date happens now.
     """
     unsure = {what for what, name in columns.items() if name in understood.doubts}
-    sources = {*KINDS, "amount", "latitude", "longitude"}
     for what in unread(understood.fields, columns) | (sources - columns.keys()):
         name = columns.get(what, "")
-        is_missing = what in KINDS or understood.fields.get(name) is None
+        is_missing = what not in SIGHTED or understood.fields.get(name) is None
         # Whoever is named has this field: it tells how often the labelled payments name nobody.
-        counted = f"{what}.payments_last_week" if what in KINDS else name
+        counted = name if what in SIGHTED else f"{what}.payments_last_week"
         column = table.column(counted)  # nearly all labelled cases have it, or none
         is_usual = column is None or column.known().mean() >= NEARLY
         if what == "time" or not is_missing or is_usual:

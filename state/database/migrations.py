@@ -1,6 +1,6 @@
 """Bring a database to the present schema when it is opened.
 
-A new database gets the tables of tables.py; one of schema 4 is brought to schema 5. A newer
+A new database gets the tables of tables.py; one of schema 4 or 5 is brought to schema 6. A newer
 database, or one of another program, is refused.
 """
 
@@ -20,7 +20,7 @@ from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
-from acegraph.state.values import CostMatrix
+from acegraph.state.values import CostMatrix, Label
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
@@ -29,6 +29,7 @@ _NEWEST: Final = 1_000
 """So many of the newest decisions of a node are looked at."""
 _SAME: Final = ("base_rate", "explore", "judge_bar", "review_from", "review_to")
 _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
+_NEW_IN_6: Final = (tables.marks,)
 logger = logging.getLogger(__name__)
 
 
@@ -45,7 +46,7 @@ def _schema(connection: sa.Connection) -> str | None:
 
 
 def _check_old(connection: sa.Connection, names: set[str], url: str) -> None:
-    """Refuse what is no whole database of schema 4."""
+    """Refuse what is no whole database of schema 4 or 5."""
     if tables.meta.name not in names:
         raise PlaybookError(f"{url} is another program's database; nothing was changed")
     schema = str(_schema(connection))
@@ -54,12 +55,13 @@ def _check_old(connection: sa.Connection, names: set[str], url: str) -> None:
             f"{url} has schema {schema}: acegraph 0.1 made it; open it once with acegraph 0.2, "
             "then with this one"
         )
-    if schema not in ("4", str(tables.SCHEMA_VERSION)):
+    if schema not in ("4", "5", str(tables.SCHEMA_VERSION)):
         raise PlaybookError(
             f"{url} has schema {schema[:20]}; this acegraph reads up to {tables.SCHEMA_VERSION}: "
             "a newer acegraph wrote it, or it is damaged"
         )
-    new = {table.name for table in _NEW_IN_5} if schema == "4" else set()
+    later = {"4": (*_NEW_IN_5, *_NEW_IN_6), "5": _NEW_IN_6}.get(schema, ())
+    new = {table.name for table in later}
     if missing := sorted(tables.metadata.tables.keys() - new - names):
         raise PlaybookError(
             f"{url} has schema {schema} but no table {', '.join(missing)}: it is damaged; open a "
@@ -74,14 +76,16 @@ def migrate(connection: sa.Connection, url: str) -> None:
         _create_tables(connection)
     elif not is_current(connection):  # else another process was faster
         _check_old(connection, names, url)
-        began = time.monotonic()
+        began, schema = time.monotonic(), _schema(connection)
         logger.info("migrating %s to schema %d", url, tables.SCHEMA_VERSION)
         try:
-            _to_5(connection)
+            if schema == "4":
+                _to_5(connection)
+            _to_6(connection)
         except (*_DAMAGE_ERRORS, sa.exc.DBAPIError) as error:
             damage = f"no {error}" if isinstance(error, KeyError) else getattr(error, "orig", error)
             raise PlaybookError(
-                f"cannot open {url}: its tables of schema 4 are damaged: {damage}"
+                f"cannot open {url}: its tables of schema {schema} are damaged: {damage}"
             ) from error
         logger.info("migrated %s in %.1f s", url, time.monotonic() - began)
 
@@ -114,8 +118,7 @@ def _to_5(connection: sa.Connection) -> None:
 def _move_settings(connection: sa.Connection) -> None:
     """Costs, delays and hidden fields were settings of runs; they become policies and tasks."""
     decisions = tables.decisions.c
-    clock = connection.execute(sa.select(tables.clock)).one()
-    writer = LedgerWriter(connection, clock.position, clock.version, clock.seal)
+    writer = _writer(connection)
     for node in connection.scalars(sa.select(decisions.node).distinct()).all():
         of_node = sa.select(decisions.settings).where(decisions.node == node)
         newest = of_node.order_by(decisions.position.desc()).limit(_NEWEST)
@@ -128,8 +131,34 @@ def _move_settings(connection: sa.Connection) -> None:
         if hidden := hidden_in(settings):
             task = _with_ids(CARD_PAYMENTS.hiding(hidden))
             writer.add(tables.tasks, [{**said, "content": to_text(task.to_json())}])
+    _keep_place(writer)
+
+
+def _to_6(connection: sa.Connection) -> None:
+    """Note what the stored labels say of the entities of their payments."""
+    from acegraph.state.ledger.marks import store_marks  # needed by older databases alone
+
+    tables.marks.create(connection)
+    for index in tables.sightings.indexes:
+        index.create(connection)
+    outcomes = tables.outcomes.c
+    writer, labels = _writer(connection), dict[str, tuple[None, Label | None, int]]()
+    for row in connection.execute(sa.select(tables.outcomes).order_by(outcomes.revision)):
+        label = Label(row.label, row.source, row.known_at) if row.label else None
+        labels[row.case] = None, label, row.revision
+    store_marks(writer, labels)
+    _keep_place(writer)
+    connection.execute(tables.meta.update().where(_SCHEMA_ROW).values(value="6"))
+
+
+def _writer(connection: sa.Connection) -> LedgerWriter:
+    clock = connection.execute(sa.select(tables.clock)).one()
+    return LedgerWriter(connection, clock.position, clock.version, clock.seal)
+
+
+def _keep_place(writer: LedgerWriter) -> None:
     place = {"position": writer.position, "seal": writer.seal}
-    connection.execute(tables.clock.update().values(place))
+    writer.connection.execute(tables.clock.update().values(place))
 
 
 def policy_in(settings: Sequence[Mapping[str, Any]]) -> Policy:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
-SCHEMA_VERSION: Final = 5
+SCHEMA_VERSION: Final = 6
 metadata = sa.MetaData()
 _text: Final = partial(sa.Column, type_=sa.Text, nullable=False)
 _flag: Final = partial(sa.Column, type_=sa.SmallInteger, nullable=False)
@@ -182,6 +182,18 @@ sightings = _ledger(
     sa.Column("longitude", sa.Double),
     small=True,
 )
+sa.Index("sightings_of_case", sightings.c.case)
+# What labels said of entities: 1 where a payment is called fraud, -1 where it is so no longer.
+marks = _ledger(
+    "marks",
+    *(_text(name, primary_key=True) for name in ("node", "kind", "entity")),
+    _bigint("at", primary_key=True),
+    _text("case", primary_key=True),
+    _count("revision", primary_key=True),
+    _text("voice"),
+    _count("frauds"),
+    small=True,
+)
 # What the payments of a node are, and what is wanted: the newest version of each counts.
 tasks = _ledger("tasks", *_of_version(), small=True)
 policies = _ledger("policies", *_of_version(), _text("approved_by", nullable=True), small=True)
@@ -205,6 +217,6 @@ users = sa.Table(
 )
 LEDGER = (
     *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
-    *(sightings, answers, tasks, policies),
+    *(sightings, marks, answers, tasks, policies),
 )
 """The tables that only grow, unless rows are pruned or erased."""

@@ -20,6 +20,7 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.labels import apply_labels, case_states
 from acegraph.state.ledger.lookups import ids_in_use
+from acegraph.state.ledger.marks import store_marks
 from acegraph.state.ledger.row_mapping import case_row, outcome_row, read_case
 from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.values import (
@@ -52,6 +53,7 @@ def remember_cases(
         labels = [outcome_row(c.id, 1, replace(label, value=c.label), at) for c in fresh]
         writer.add(tables.outcomes, labels)
         store_sightings(writer, node, fresh)
+        store_marks(writer, {c.id: (None, replace(label, value=c.label), 1) for c in fresh})
         added += fresh
     return added
 

@@ -18,6 +18,7 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.lookups import find_digest
+from acegraph.state.ledger.marks import store_marks
 from acegraph.state.ledger.row_mapping import outcome_row
 from acegraph.state.values import (
     ANALYST,
@@ -229,6 +230,7 @@ def apply_labels(
         for i, label in changed.items()
     ]
     writer.add(tables.outcomes, rows)
+    store_marks(writer, {i: (states[i].label, changed[i], states[i].revision + 1) for i in changed})
     credited: dict[str, dict[int, str]] = {}
     if counted := [i for i in changed if states[i].counted]:
         for row in writer.connection.execute(sql.CREDITED, {"ids": counted}):

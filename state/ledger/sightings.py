@@ -7,7 +7,7 @@ written with their case, in the same database transaction and once.
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -15,14 +15,16 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.kept_values import keep_text
-from acegraph.state.database.tables import meta, sightings
+from acegraph.state.database.tables import marks, meta, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
+from acegraph.state.ledger.marks import read_said
 from acegraph.state.values import (
-    KINDS,
+    PAYERS,
     WINDOWS,
     Case,
     Data,
     DecisionRecord,
+    Evidence,
     Past,
     Sighting,
     is_named,
@@ -107,7 +109,13 @@ def _hash(key: str, kind: str, text: str) -> str:
     return hmac.new(key.encode(), f"{kind}:{text}".encode(), "sha256").hexdigest()[:32]
 
 
-def read_past(database: Database, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
+def read_past(
+    database: Database,
+    node: str,
+    sighting: Sighting,
+    case_id: str,
+    evidence: Mapping[str, Evidence],
+) -> dict[str, Past]:
     """By kind of entity what a payment sees of the payments before it, without itself."""
     secret = database.fetch(_SECRET)
     hashes = _hashes(secret[0][0], sighting) if secret else {}
@@ -116,12 +124,16 @@ def read_past(database: Database, node: str, sighting: Sighting, case_id: str) -
     for kind, entity in hashes.items():
         before = (node, kind, entity, sighting.at, case_id)
         # All payments of a merchant would be many, and nobody asks what it usually takes.
-        since = starts[-1] if kind == "merchant" else _BEGINNING
+        since = _BEGINNING if kind in PAYERS else starts[-1]
         (totals,) = database.fetch(
             _TOTALS, *starts, *starts, hashes.get("merchant"), *before, since
         )
         last: Sequence[Any] = database.fetch(_LAST, *before) or [(None, None, None)]
         at, north, east = last[0]
+        settled, frauds = 0, 0
+        if kind in evidence:
+            place = (node, kind, entity)
+            settled, frauds = read_said(database, place, sighting.at, case_id, evidence[kind])
         pasts[kind] = Past(
             payments=tuple(map(int, totals[:3])),
             amounts=tuple(map(int, totals[3:6])),
@@ -130,6 +142,8 @@ def read_past(database: Database, node: str, sighting: Sighting, case_id: str) -
             last_at=at,
             last_place=None if north is None else (north, east),
             knows_merchant=bool(totals[8]),
+            settled=settled,
+            frauds=frauds,
         )
     return pasts
 
@@ -138,7 +152,10 @@ def remove_sightings(
     writer: LedgerWriter, case_ids: Iterable[str], field: str = "", forms: Sequence[str] = ()
 ) -> int:
     """Remove the sightings of cases, and those of whoever a field names in one of these forms."""
-    removed = sum(writer.remove(sightings, _s.case.in_(part)) for part in chunks(list(case_ids)))
+    removed = 0
+    for part in chunks(list(case_ids)):
+        for table in (sightings, marks):
+            removed += writer.remove(table, table.c.case.in_(part))
     if not forms:
         return removed
     rows = writer.connection.execute(sa.select(meta.c.key, meta.c.value))
@@ -147,7 +164,9 @@ def remove_sightings(
         columns = json.loads(settings.get(COLUMNS + node, "{}"))
         named = {what for what, name in columns.items() if is_named(name, field)}
         # A name that no column has may be that of a column in earlier files.
-        kinds = [k for k in KINDS if not named or k in named or k not in columns]
+        known = writer.connection.scalars(sa.select(_s.kind).where(_s.node == node).distinct())
+        kinds = [k for k in known if not named or k in named or k not in columns]
         hashes = [_hash(settings[_KEY], kind, form) for kind in kinds for form in forms]
-        removed += writer.remove(sightings, (_s.node == node) & _s.entity.in_(hashes))
+        for table in (sightings, marks):
+            removed += writer.remove(table, (table.c.node == node) & table.c.entity.in_(hashes))
     return removed

@@ -12,12 +12,14 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import as_utc, chunks, now
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger.counters import count
 from acegraph.state.playbook.bullets import forget_texts
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values import WINDOWS
 
 _OF_CASES = (tables.selections, tables.outcomes, tables.lessons, tables.answers, tables.rights)
+_NODES = sa.select(tables.sightings.c.node).distinct()
 logger = logging.getLogger(__name__)
 
 
@@ -28,8 +30,9 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
     is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
     with playbook.writing() as writer:
         since_1970 = datetime.fromisoformat(before) - datetime.fromtimestamp(0, UTC)
-        needed = since_1970 // timedelta(microseconds=1) - max(WINDOWS.values())
-        writer.remove(tables.sightings, tables.sightings.c.at < needed)
+        needed = since_1970 // timedelta(microseconds=1) - _farthest(playbook, writer)
+        for table in (tables.sightings, tables.marks):
+            writer.remove(table, table.c.at < needed)
         old = list(writer.connection.scalars(is_old.order_by(decisions.c.position)))
         if not old:
             return 0
@@ -51,3 +54,10 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         playbook.invalidate_cases()
     logger.info("pruned %d decisions made before %s", len(old), before)
     return len(old)
+
+
+def _farthest(playbook: BulletPlaybook, writer: LedgerWriter) -> int:
+    """How far back payments count, in microseconds."""
+    tasks = [playbook.task(node) for node in writer.connection.scalars(_NODES)]
+    windows = [one.window[0] for task in tasks for one in task.evidence.values()]
+    return max(*WINDOWS.values(), *windows)

@@ -14,6 +14,7 @@ from acegraph.state.database.base import Database
 from acegraph.state.database.writer import row_hash
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger.counters import adjusted, bullet_texts, count
+from acegraph.state.ledger.marks import wrong_marks
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values import add_deltas
 
@@ -25,7 +26,7 @@ def verify(ledger: BulletPlaybook | Database) -> list[str]:
     database = ledger.database if isinstance(ledger, BulletPlaybook) else ledger
     findings = _unless_unreadable(database.integrity)
     with database.snapshot() as connection:
-        for check in (_check_rows, _check_counters, _check_contents, _check_ties):
+        for check in (_check_rows, _check_counters, _check_contents, _check_ties, _check_marks):
             findings += _unless_unreadable(partial(check, connection))
     return findings
 
@@ -88,6 +89,12 @@ def _check_contents(connection: sa.Connection) -> Iterator[str]:
             yield f"b{row.number} is not what the history says it is"
     for number in expected:
         yield f"b{number} is in the history and not in the playbook"
+
+
+def _check_marks(connection: sa.Connection) -> Iterator[str]:
+    """The marks of entities are what the labels of their payments say."""
+    for case in wrong_marks(connection):
+        yield f"marks {case!r}: they are not what its label says"
 
 
 def _check_ties(connection: sa.Connection) -> Iterator[str]:

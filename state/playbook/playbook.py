@@ -232,7 +232,7 @@ class BulletPlaybook(Declarations):
 
     def past(self, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
         """By kind of entity what is known of the payments before one, without itself."""
-        return read_past(self.database, node, sighting, case_id)
+        return read_past(self.database, node, sighting, case_id, self.task(node).evidence)
 
     def decision(self, decision_id: str) -> Data:
         """A stored decision with its transaction, the bullets shown, its label and its lesson."""

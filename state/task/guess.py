@@ -90,8 +90,9 @@ def guess(columns: _Columns, declared: _Said = None, *, is_file: bool = True) ->
 def _as(found: Field, word: str, values: Sequence[Scalar]) -> Field:
     """A field as a person names its kind, its role, or whom it names."""
     plain = Field(found.name, found.kind, usual=found.usual)
-    if word in KINDS:
-        return replace(plain, kind="category", role="entity", entity=word)
+    role, _, entity = word.partition(":")
+    if word in KINDS or (role == "entity" and entity):
+        return replace(plain, kind="category", role="entity", entity=entity or word)
     if word == "time":
         kind: Kind = "number" if any(isinstance(v, int | float) for v in values) else "time"
         return replace(found if found.kind == "time" else replace(plain, kind=kind), role="time")
@@ -109,7 +110,7 @@ def _as(found: Field, word: str, values: Sequence[Scalar]) -> Field:
     roles = "id, amount, currency, latitude, longitude, protected, ignored, hidden"
     raise InvalidSettings(
         f"{found.name} is no {word!r}: a kind ({kinds}), a role ({roles}) or whom it names "
-        f"({', '.join(KINDS)}) wanted"
+        f"({', '.join(KINDS)}, entity:NAME) wanted"
     )
 
 

@@ -16,13 +16,25 @@ from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field
 from acegraph.state.task.form import Form
 from acegraph.state.task.reading import as_json, read_as, read_json
-from acegraph.state.values import APPROVE, DECLINE, Comparison, Data, Fields, is_named
+from acegraph.state.values import (
+    APPROVE,
+    DECLINE,
+    SIGHTED,
+    Comparison,
+    Data,
+    Evidence,
+    Fields,
+    is_named,
+)
 from acegraph.state.values.plain import Misfit, fit_case, fold
 
 Unknown = Literal["ignore", "refuse", "grow"]
-What = Literal["count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio"]
+What = Literal[
+    "count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio", "evidence"
+]
 Window = Literal["", "hour", "day", "week"]
 MAX_FIELDS: Final = 1_000
+MAX_ENTITIES: Final = 6
 FIRST_LOOKS: Final = (12, 20)
 READERS: Final = ("", "card_payments")
 ANSWERS: Final = (APPROVE, DECLINE)
@@ -54,6 +66,8 @@ class Derived:
     of: tuple[str, ...] = ()
     window: Window = ""
     """The time that it looks back; of `minus`, the unit of the time between two times."""
+    evidence: Evidence | None = None
+    """Of `evidence`, how it counts what labels said."""
 
     def between(self, times: Iterable[object]) -> float | None:
         """The time from the second to the first of two fitted times; None if one is missing."""
@@ -120,6 +134,11 @@ class Task:
             named = [one.name for one in self.fields if one.role == role]
             if len(named) > 1:
                 yield f"two fields of role {role}: {', '.join(named)}"
+        entities = [one.entity for one in self.fields if one.entity]
+        if len(entities) > MAX_ENTITIES:
+            yield f"{len(entities)} fields name an entity; at most {MAX_ENTITIES} may"
+        if taken := set(entities).intersection(SIGHTED):
+            yield f"an entity has another name than {', '.join(sorted(taken))}"
         times = {one.name for one in self.fields if one.kind == "time"}
         for derived in self.differences:
             if len(derived.of) != 2 or not times.issuperset(derived.of):
@@ -199,9 +218,13 @@ class Task:
         """The fields that derived fields come from, by what they hold; or nothing."""
         if len(self.derived) == len(self.differences):
             return {}
-        roles = ("time", "amount", "latitude", "longitude")
-        found = {one.role: one.name for one in self.fields if one.role in roles}
+        found = {str(one.role): one.name for one in self.fields if one.role in SIGHTED}
         return {one.entity: one.name for one in self.fields if one.entity} | found
+
+    @cached_property
+    def evidence(self) -> dict[str, Evidence]:
+        """By kind of entity how what labels said of it counts."""
+        return {one.name.partition(".")[0]: one.evidence for one in self.derived if one.evidence}
 
     def shown(self, text: str) -> str:
         """A text as people see it: with the task's words for APPROVE and DECLINE.

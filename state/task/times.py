@@ -10,7 +10,7 @@ import numpy as np
 
 from acegraph.state.task.field import Epoch, Field
 from acegraph.state.task.task import Derived, Window
-from acegraph.state.values import KINDS
+from acegraph.state.values import PAYERS
 
 _WINDOWS: Final[tuple[Window, ...]] = get_args(Window)[1:]
 _RISES: Final = 0.5
@@ -62,7 +62,7 @@ def derived_of(fields: Sequence[Field]) -> tuple[Derived, ...]:
 'card.hours_since_last']
     """
     roles = {str(one.role): one.name for one in fields if one.role}
-    entities = {one.entity: one.name for one in fields if one.entity in KINDS}
+    entities = {one.entity: one.name for one in fields if one.entity}
     if "time" not in roles:
         return ()
     of_entities = (one for kind in entities for one in _of_entity(kind, entities, roles))
@@ -85,7 +85,7 @@ def _of_entity(kind: str, entities: dict[str, str], roles: dict[str, str]) -> It
         if amount := roles.get("amount"):
             yield Derived(f"{kind}.amount_last_{window}", "sum", (*sources, amount), window)
     yield Derived(f"{kind}.hours_since_last", "hours_since", sources)
-    if kind == "merchant":
+    if kind not in PAYERS:
         return
     if amount := roles.get("amount"):
         yield Derived(f"{kind}.amount_to_usual", "to_usual", (*sources, amount))

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, is_meant_as_condition
     from acegraph.state.values.condition import parse_condition, stated_condition, written_field
     from acegraph.state.values.costs import CostMatrix
-    from acegraph.state.values.decision import ACTED, Clock, CounterDeltas, DEPARTURE
-    from acegraph.state.values.decision import DecisionRecord, HELD_BACK, HOUR, KINDS, LET_THROUGH
-    from acegraph.state.values.decision import Label, PURGED, Past, Recorded, SHOWN, Shown, Sighting
-    from acegraph.state.values.decision import WINDOWS, add_deltas, credit
+    from acegraph.state.values.decision import ACTED, Clock, CounterDeltas, DAY, DEPARTURE
+    from acegraph.state.values.decision import DecisionRecord, Evidence, HELD_BACK, HOUR, KINDS
+    from acegraph.state.values.decision import LET_THROUGH, Label, PAYERS, PURGED, Past, Recorded
+    from acegraph.state.values.decision import SHOWN, SIGHTED, Shown, Sighting
+    from acegraph.state.values.decision import WINDOWS, add_deltas, credit, voice_of
     from acegraph.state.values.draw import ALL_COUNT, Draw, TABLE, drawing_number, is_drawn
     from acegraph.state.values.draw import is_in_share
     from acegraph.state.values.notation import POINTS

@@ -17,12 +17,28 @@ CounterDeltas = Mapping[int, tuple[int, int, int]]
 PURGED: Final = "purged: "
 """The reason of a change begins with this if a purge made the change."""
 
-KINDS: Final = ("customer", "card", "device", "merchant")
-"""The kinds of entities whose earlier payments count."""
+PAYERS: Final = ("customer", "card", "device")
+"""The kinds of entities that pay: more is derived from what they did before."""
+KINDS: Final = (*PAYERS, "merchant")
+"""The kinds of entities that have words of their own; a task may name others."""
+SIGHTED: Final = ("time", "amount", "latitude", "longitude")
+"""What a sighting holds of a payment besides whom it names."""
 HOUR: Final = 3_600_000_000
 """In microseconds."""
-WINDOWS: Final = {"hour": HOUR, "day": 24 * HOUR, "week": 7 * 24 * HOUR}
+DAY: Final = 24 * HOUR
+WINDOWS: Final = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 """How far back earlier payments are counted."""
+
+
+def voice_of(kind: str, who: Mapping[str, str]) -> str:
+    """Who speaks where a payment is called fraud: of a shop or a device the customer, who has one
+    voice there; empty where each payment counts.
+
+    >>> voice_of("terminal", {"card": "c1", "terminal": "t9"}), voice_of("card", {"card": "c1"})
+    ('c1', '')
+    """
+    speakers = ("customer", "card")
+    return next((who[one] for one in speakers if one in who and kind not in speakers), "")
 
 
 class Clock(NamedTuple):
@@ -61,7 +77,7 @@ class Sighting:
     at: int
     """Microseconds since 1970."""
     who: Mapping[str, str]
-    """The folded ids by kind: customer, card, device, merchant."""
+    """The folded ids by kind of entity."""
     amount: int | None
     """In ten-thousandths: whole numbers have the same sum in any order."""
     place: tuple[float, float] | None
@@ -71,8 +87,36 @@ class Sighting:
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """How what labels said of an entity becomes a number: in times the usual share of fraud."""
+
+    usual: float
+    """The share of fraud among all payments."""
+    days: int = 30
+    """The days of payments that count, up to the delay of labels."""
+    delay: float = 0.0
+    """The days after which a payment that nobody called fraud is taken to be honest."""
+    weight: float = 3.0
+    """So many payments as usual are added to those of the entity."""
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """How long ago the first and the last payment were that count as settled."""
+        return round((self.delay + self.days) * DAY), round(self.delay * DAY)
+
+    def of(self, settled: int, frauds: int) -> float:
+        """The share of fraud of an entity, in times the usual one.
+
+        >>> Evidence(usual=0.01, weight=3).of(0, 0), Evidence(usual=0.01, weight=3).of(5, 3)
+        (1.0, 37.88)
+        """
+        share = (frauds + self.weight * self.usual) / (max(settled, frauds) + self.weight)
+        return round(share / self.usual, 2)
+
+
+@dataclass(frozen=True)
 class Past:
-    """What is known of the earlier payments of one customer, card, device or merchant."""
+    """What is known of the earlier payments of one entity."""
 
     payments: tuple[int, ...] = (0, 0, 0)
     """How many there were in the last hour, day and week."""
@@ -86,6 +130,10 @@ class Past:
     last_place: tuple[float, float] | None = None
     knows_merchant: bool = False
     """Whether there was a payment at the same merchant."""
+    settled: int = 0
+    """How many payments in the window of the evidence are old enough to be taken for honest."""
+    frauds: int = 0
+    """How many there were called fraud; of a merchant, one for each payer."""
 
 
 @dataclass(frozen=True)

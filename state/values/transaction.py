@@ -32,9 +32,8 @@ DataView = Mapping[str, Any]
 OBSERVED = "observed."
 """How the name of a field begins that a language model read from the text."""
 _DERIVED = re.compile(
-    r"(?:customer|card|device)\.(?:amount_to_usual|merchant_is_new|kmh?_since_last)|"
-    r"(?:customer|card|device|merchant)\."
-    r"(?:(?:payments|amount)_last_(?:hour|day|week)|hours_since_last)"
+    r"[^.]+\.(?:amount_to_usual|merchant_is_new|kmh?_since_last|evidence_to_usual|"
+    r"(?:payments|amount)_last_(?:hour|day|week)|hours_since_last)"
 )
 SENTENCE: Final = "text"
 """The field that holds the whole of a transaction that was given as text."""

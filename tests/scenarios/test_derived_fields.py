@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from postgres import Server
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.data.files import with_derived
+from acegraph.graph.data.derived import with_derived
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import AceContext, BulletPlaybook, Case, InvalidTransaction, verify
 from acegraph.state.values.transaction import is_derived

@@ -10,7 +10,7 @@ from typing import Final
 from acegraph.nodes.evidence.columns.entities import NOBODY
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
 from acegraph.state.ledger.hidden_fields import REDACTED
-from acegraph.state.values import KINDS, Scalar, Sighting, folded, is_number, written
+from acegraph.state.values import SIGHTED, Scalar, Sighting, folded, is_number, written
 
 _MOST: Final = 10**15
 """Sums of so large amounts, in ten-thousandths, still fit into 64 bits."""
@@ -25,7 +25,7 @@ def sighting_of(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> Sig
     """
     time = fields.get(columns["time"]) if "time" in columns else datetime.now(UTC).isoformat()
     at = _moment(time)
-    ids = {kind: _id(fields.get(columns[kind])) for kind in KINDS if kind in columns}
+    ids = {kind: _id(fields.get(columns[kind])) for kind in columns if kind not in SIGHTED}
     who = {kind: text for kind, text in ids.items() if text}
     if at is None or not who:
         return None
@@ -51,7 +51,7 @@ def unread(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> set[str]
 
 
 def _read(what: str, value: Scalar) -> object:
-    if what in KINDS:
+    if what not in SIGHTED:
         return _id(value)
     if what == "time":
         return _moment(value)

@@ -1,18 +1,34 @@
 """Fields that are derived from earlier payments: counts, sums, the usual amount, time and distance.
 
 A payment sees the payments before it in time and, of those at the same time, the ones that came
-before it. No label is used. A file is read in one pass (`derive_all`); for a live decision the
-ledger sums the past up (state/ledger/sightings.py). `derived_fields` makes the fields of both.
+before it; and of their labels those that were known by then. A file is read in one pass
+(`derive_all`); for a live decision the ledger sums the past up (sightings.py and marks.py in
+state/ledger). `derived_fields` makes the fields of both.
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
-from acegraph.state.values import HOUR, WINDOWS, Fields, Past, Sighting
+from acegraph.state.values import (
+    DECLINE,
+    HOUR,
+    PAYERS,
+    WINDOWS,
+    Evidence,
+    Fields,
+    Past,
+    Sighting,
+    Verdict,
+    voice_of,
+)
 
+EvidenceByKind = Mapping[str, Evidence]
+EVIDENCE: Final = "evidence_to_usual"
+"""How often labels call the payments of an entity fraud, in times the usual share."""
+_NOTHING: Final[EvidenceByKind] = {}
 AMOUNT_UNIT: Final = 10_000
 _EARTH_DIAMETER_KM: Final = 12_742.0
 _MORE_SOURCES: Final = {
@@ -25,13 +41,19 @@ _LEAST_HOURS: Final = 1 / 60
 """Payments at one moment are taken to be a minute apart: no speed is infinite."""
 
 
-def derived_fields(sighting: Sighting, pasts: Mapping[str, Past]) -> Fields:
+def derived_fields(
+    sighting: Sighting, pasts: Mapping[str, Past], evidence: EvidenceByKind
+) -> Fields:
     """The derived fields of a payment, by the past of each kind of entity that it names."""
-    return {
-        f"{kind}.{name}": value
-        for kind in sighting.who
-        for name, value in _fields_of(kind, sighting, pasts.get(kind, Past())).items()
-    }
+    fields: Fields = {}
+    for kind in sighting.who:
+        past = pasts.get(kind, Past())
+        for name, value in _fields_of(kind, sighting, past).items():
+            fields[f"{kind}.{name}"] = value
+        if kind in evidence:
+            said = evidence[kind].of(past.settled, past.frauds)
+            fields[f"{kind}.{EVIDENCE}"] = said
+    return fields
 
 
 def sources_of(name: str) -> tuple[str, ...]:
@@ -53,7 +75,7 @@ def _fields_of(kind: str, sighting: Sighting, past: Past) -> Fields:
         fields[f"payments_last_{window}"] = payments
         if "amount" in columns:
             fields[f"amount_last_{window}"] = total / AMOUNT_UNIT
-    if kind == "merchant":
+    if kind not in PAYERS:
         return fields
     if "amount" in columns:
         has_usual = amount is not None and past.all_amounts > 0
@@ -95,9 +117,13 @@ class _Trail:
     known_amounts: int = 0
     last_place: tuple[float, float] | None = None
     merchants: set[str] = field(default_factory=set)
+    frauds: list[int] = field(default_factory=list)
+    """When the payments were that labels call fraud, and whose voice each is."""
+    voices: list[str] = field(default_factory=list)
 
-    def past_of(self, sighting: Sighting) -> Past:
+    def past_of(self, sighting: Sighting, evidence: Evidence | None) -> Past:
         times, sums, merchant = self.times, self.sums, sighting.who.get("merchant")
+        settled, frauds = self.said(sighting.at, evidence) if evidence else (0, 0)
         starts = [bisect_right(times, sighting.at - window) for window in WINDOWS.values()]
         return Past(
             payments=tuple(len(times) - start for start in starts),
@@ -107,28 +133,53 @@ class _Trail:
             last_at=times[-1] if times else None,
             last_place=self.last_place,
             knows_merchant=merchant in self.merchants,
+            settled=settled,
+            frauds=frauds,
         )
 
-    def add(self, sighting: Sighting) -> None:
+    def said(self, at: int, evidence: Evidence) -> tuple[int, int]:
+        """How many payments are settled, and how many voices call one of them fraud."""
+        ends = [at - ago for ago in evidence.window]
+        first, last = (bisect_right(self.times, end) for end in ends)
+        voices = self.voices[slice(*(bisect_right(self.frauds, end) for end in ends))]
+        return last - first, len(set(voices))
+
+    def add(self, sighting: Sighting, voice: str) -> None:
         self.times.append(sighting.at)
         self.sums.append(self.sums[-1] + (sighting.amount or 0))
         self.known_amounts += sighting.amount is not None
         self.last_place = sighting.place
         self.merchants.add(sighting.who.get("merchant", ""))
+        if voice:
+            self.frauds.append(sighting.at)
+            self.voices.append(voice)
 
 
-def derive_all(sightings: Sequence[Sighting | None]) -> list[Fields]:
+def derive_all(
+    sightings: Sequence[Sighting | None],
+    labels: Sequence[Verdict | None] = (),
+    evidence: EvidenceByKind = _NOTHING,
+) -> list[Fields]:
     """The derived fields of each payment, from the payments before it; none where none is known.
 
     Payments may come in any order. Of those at the same time, the first of the sequence is earlier.
     """
-    known = [(number, one) for number, one in enumerate(sightings) if one is not None]
     fields: list[Fields] = [{} for _ in sightings]
+    for number, sighting, pasts in in_time(sightings, labels, evidence):
+        fields[number] = derived_fields(sighting, pasts, evidence)
+    return fields
+
+
+def in_time(
+    sightings: Sequence[Sighting | None], labels: Sequence[Verdict | None], evidence: EvidenceByKind
+) -> Iterator[tuple[int, Sighting, dict[str, Past]]]:
+    """Each payment with its place and its pasts, in the order of time."""
+    known = [(number, one) for number, one in enumerate(sightings) if one is not None]
     trails: dict[tuple[str, str], _Trail] = {}
     for number, sighting in sorted(known, key=lambda pair: pair[1].at):  # stable
         own = {kind: trails.setdefault((kind, i), _Trail()) for kind, i in sighting.who.items()}
-        pasts = {kind: trail.past_of(sighting) for kind, trail in own.items()}
-        fields[number] = derived_fields(sighting, pasts)
-        for trail in own.values():
-            trail.add(sighting)
-    return fields
+        pasts = {kind: own[kind].past_of(sighting, evidence.get(kind)) for kind in own}
+        yield number, sighting, pasts
+        is_fraud = bool(labels) and labels[number] == DECLINE
+        for kind, trail in own.items():
+            trail.add(sighting, (voice_of(kind, sighting.who) or str(number)) if is_fraud else "")
