@@ -4,7 +4,7 @@ They are in `meta`, in no order and without a hash: nothing that is decided depe
 """
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -12,6 +12,9 @@ from acegraph.state.database.base import Database
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.values import Data
+
+SIGHTING_COLUMNS: Final = "sighting_columns:"
+"""The key, with a node, of the fields that sightings are read from."""
 
 
 def kept(database: Database, prefix: str) -> Data:

@@ -20,9 +20,7 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.labels import apply_labels, case_states
 from acegraph.state.ledger.lookups import ids_in_use
-from acegraph.state.ledger.marks import store_marks
 from acegraph.state.ledger.row_mapping import case_row, outcome_row, read_case
-from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.values import (
     ALL_COUNT,
     TABLE,
@@ -52,8 +50,11 @@ def remember_cases(
         writer.add(tables.cases, [case_row(case, node, at) for case in fresh])
         labels = [outcome_row(c.id, 1, replace(label, value=c.label), at) for c in fresh]
         writer.add(tables.outcomes, labels)
-        store_sightings(writer, node, fresh)
-        store_marks(writer, {c.id: (None, replace(label, value=c.label), 1) for c in fresh})
+        if seen := [case for case in fresh if case.sighting]:
+            from acegraph.state.ledger.sightings import store_sightings  # most name nobody
+
+            of_seen = {case.id: replace(label, value=case.label) for case in seen}
+            store_sightings(writer, node, seen, of_seen)
         added += fresh
     return added
 

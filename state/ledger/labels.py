@@ -18,7 +18,6 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.lookups import find_digest
-from acegraph.state.ledger.marks import store_marks
 from acegraph.state.ledger.row_mapping import outcome_row
 from acegraph.state.values import (
     ANALYST,
@@ -230,7 +229,11 @@ def apply_labels(
         for i, label in changed.items()
     ]
     writer.add(tables.outcomes, rows)
-    store_marks(writer, {i: (states[i].label, changed[i], states[i].revision + 1) for i in changed})
+    if changed:
+        from acegraph.state.ledger.marks import store_marks  # most decisions bring no label
+
+        steps = {i: (states[i].label, changed[i], states[i].revision + 1) for i in changed}
+        store_marks(writer, steps)
     credited: dict[str, dict[int, str]] = {}
     if counted := [i for i in changed if states[i].counted]:
         for row in writer.connection.execute(sql.CREDITED, {"ids": counted}):

@@ -16,9 +16,7 @@ from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import apply_labels, case_states, is_repeated
 from acegraph.state.ledger.lookups import ERASED, find_digest, ids_in_use
-from acegraph.state.ledger.marks import store_marks
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
-from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.values import CounterDeltas, DecisionRecord, Label, Recorded, add_deltas, credit
 
 DecisionAndLabel = tuple[DecisionRecord, Label | None]
@@ -69,9 +67,11 @@ def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel], at: str)
     writer.add_all(rows)
     seen = [given[number][0] for number in new.values() if given[number][0].sighting]
     for node in set(map(attrgetter("node"), seen)):
-        store_sightings(writer, node, [record for record in seen if record.node == node])
-    labelled = (given[number] for number in new.values())
-    store_marks(writer, {record.id: (None, label, 1) for record, label in labelled})
+        from acegraph.state.ledger.sightings import store_sightings  # most payments name nobody
+
+        of_node = [record for record in seen if record.node == node]
+        labels = {record.id: given[new[record.id]][1] for record in of_node}
+        store_sightings(writer, node, of_node, labels)
     return new
 
 

@@ -14,10 +14,10 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks
-from acegraph.state.database.kept_values import keep_text
+from acegraph.state.database.kept_values import SIGHTING_COLUMNS, keep_text
 from acegraph.state.database.tables import marks, meta, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
-from acegraph.state.ledger.marks import read_said
+from acegraph.state.ledger.marks import read_said, store_marks
 from acegraph.state.values import (
     PAYERS,
     WINDOWS,
@@ -25,6 +25,7 @@ from acegraph.state.values import (
     Data,
     DecisionRecord,
     Evidence,
+    Label,
     Past,
     Sighting,
     is_named,
@@ -32,8 +33,6 @@ from acegraph.state.values import (
 
 _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""
-COLUMNS: Final = "sighting_columns:"
-"""The key in `meta`, with a node, of the fields that its sightings are read from."""
 _BEGINNING: Final = -(2**62)
 
 _ZERO, _ONE = sa.literal_column("0", sa.Integer), sa.literal_column("1", sa.Integer)
@@ -71,8 +70,13 @@ _SECRET: Final = Statement(
 )
 
 
-def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | DecisionRecord]) -> None:
-    """Store what later payments see of new cases."""
+def store_sightings(
+    writer: LedgerWriter,
+    node: str,
+    seen: Iterable[Case | DecisionRecord],
+    labels: Mapping[str, Label | None],
+) -> None:
+    """Store what later payments see of new cases, and what their first labels say."""
     new = [(case.id, case.sighting) for case in seen if case.sighting]
     if not new:
         return
@@ -81,6 +85,7 @@ def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | Decis
     if secret is None:
         keep_text(writer, _KEY, key)
     writer.add(sightings, [row for pair in new for row in _rows(key, node, *pair)])
+    store_marks(writer, {case: (None, label, 1) for case, label in labels.items()})
 
 
 def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[Data]:
@@ -161,7 +166,7 @@ def remove_sightings(
     rows = writer.connection.execute(sa.select(meta.c.key, meta.c.value))
     settings = {row.key: row.value for row in rows}
     for node in writer.connection.scalars(sa.select(_s.node).distinct()).all():
-        columns = json.loads(settings.get(COLUMNS + node, "{}"))
+        columns = json.loads(settings.get(SIGHTING_COLUMNS + node, "{}"))
         named = {what for what, name in columns.items() if is_named(name, field)}
         # A name that no column has may be that of a column in earlier files.
         known = writer.connection.scalars(sa.select(_s.kind).where(_s.node == node).distinct())

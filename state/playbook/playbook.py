@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
 from acegraph.state.database.encoding import chunks, now, to_text
-from acegraph.state.database.kept_values import keep, kept_value
+from acegraph.state.database.kept_values import SIGHTING_COLUMNS, keep, kept_value
 from acegraph.state.database.open import copy_ledger
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError, UnknownDecision, quoted
@@ -27,7 +27,6 @@ from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import add_labels, case_states, withdraw_label
 from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
 from acegraph.state.ledger.lookups import stored_decision
-from acegraph.state.ledger.sightings import COLUMNS, read_past
 from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.declarations import Declarations
 from acegraph.state.values import (
@@ -223,15 +222,17 @@ class BulletPlaybook(Declarations):
     def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:
         """Say from which fields of a payment its sighting is read from now on."""
         with self.writing():
-            keep(self.database, COLUMNS + node, dict(columns))
+            keep(self.database, SIGHTING_COLUMNS + node, dict(columns))
 
     def sighting_columns(self, node: str) -> dict[str, str] | None:
         """The fields from which sightings are read, by what they hold; None if none were set."""
-        columns: dict[str, str] | None = kept_value(self.database, COLUMNS + node)
+        columns: dict[str, str] | None = kept_value(self.database, SIGHTING_COLUMNS + node)
         return columns
 
     def past(self, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
         """By kind of entity what is known of the payments before one, without itself."""
+        from acegraph.state.ledger.sightings import read_past  # most payments name nobody
+
         return read_past(self.database, node, sighting, case_id, self.task(node).evidence)
 
     def decision(self, decision_id: str) -> Data:

@@ -17,7 +17,6 @@ from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.labels import labels_given
 from acegraph.state.ledger.lookups import ERASED, find_digest
 from acegraph.state.ledger.row_mapping import case_row
-from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.maintenance.people.second_person import to_look_at
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
@@ -138,7 +137,10 @@ def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool
         digest = find_digest(writer, case.id)
         if digest is None:
             writer.add(cases, [case_row(case, node, now(), evidence=evidence)])
-            store_sightings(writer, node, [case])
+            if case.sighting:
+                from acegraph.state.ledger.sightings import store_sightings  # most name nobody
+
+                store_sightings(writer, node, [case], {})
         elif digest != case.digest:
             raise DecisionConflict(
                 f"decision id {case.id!r} was used for another transaction; nothing was changed"
