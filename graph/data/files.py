@@ -167,9 +167,9 @@ def understand_rows(file: Path, read: ReadRows, layout: FileLayout) -> Dataset:
             task = replace(task, forms=dict(read.forms))
     derived, said = task.sighting_columns if task else {}, list[str]()
     if task and derived:
-        labels = [_verdict(file, n, row, layout) for n, row in enumerate(rows, start=1)]
-        task, said = with_evidence(task, rows, labels, layout.late_days)
-        rows = with_derived(rows, derived, labels, task.evidence)
+        verdicts = [_verdict(file, n, row, layout) for n, row in enumerate(rows, start=1)]
+        task, said = with_evidence(task, rows, verdicts, layout.late_days)
+        rows = with_derived(rows, derived, verdicts, task.evidence)
     time = task.of_role("time") if task else None
     items, labels = _items(file, rows, layout, time.name if time else None)
     for item in items if derived else ():
