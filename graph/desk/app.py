@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
@@ -18,24 +19,14 @@ from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.pages import bullets, decisions, lab, overview, review, versions
 from acegraph.graph.desk.visit import COOKIE, NOBODY, Visit
 from acegraph.graph.server.access import NotAllowed, check_role, user_of
+from acegraph.graph.server.app import fault
+from acegraph.graph.server.door import COUNTED_AS, DESK, Door
 from acegraph.graph.server.endpoints import status_of
 from acegraph.graph.server.service import EVERYBODY
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.sessions import find_session
 
-_FORM_BYTES: Final = 100_000
 _STATIC: Final = Path(__file__).parent / "static"
-HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
-    "X-Frame-Options": "DENY",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-store",
-}
-"""What every answer carries: no script and no style but our own files, in no frame, in no cache."""
 
 
 def create_desk(desk: Desk) -> Starlette:
@@ -44,24 +35,27 @@ def create_desk(desk: Desk) -> Starlette:
         Route(page.path, _handled(desk, page), methods=[page.method]) for page in (*PAGES, *_DOORS)
     ]
     static = Mount("/static", app=StaticFiles(directory=_STATIC))
-    return Starlette(routes=[Mount("/desk", routes=[static, *routes])])
+    door = Middleware(Door, is_open=desk.is_open, note=desk.service.meters.note_request)
+    return Starlette(
+        routes=[Mount(DESK, routes=[static, *routes])],
+        middleware=[door],
+        exception_handlers={Exception: fault},
+    )
 
 
 def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """The handler of a page: its errors become pages, and its answers carry the headers."""
+    """The handler of a page: its errors become pages."""
 
     async def handle(request: Request) -> Response:
         visit = Visit(request)
+        request.scope[COUNTED_AS] = DESK
         try:
-            desk.check_site(request)
             if token := request.cookies.get(COOKIE):
                 known = await asyncio.to_thread(find_session, desk.playbook.database, token)
                 visit.session = known or NOBODY
-            response = await _answered(desk, page, visit)
+            return await _answered(desk, page, visit)
         except AceError as error:
-            response = await asyncio.to_thread(desk.failure, visit, error, status_of(error))
-        response.headers.update(HEADERS)
-        return response
+            return await asyncio.to_thread(desk.failure, visit, error, status_of(error))
 
     return handle
 
@@ -72,9 +66,6 @@ async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
             return await asyncio.to_thread(_let_in, desk, visit)
         check_role(visit.user, page.role)
     if page.method == "POST":
-        size = visit.request.headers.get("content-length", "")
-        if not size.isdigit() or int(size) > _FORM_BYTES:
-            raise NotAllowed(f"A form has at most {_FORM_BYTES:,} bytes.", 413)
         async with visit.request.form() as visit.form:
             if page.role is not None:
                 visit.check_form()

@@ -11,14 +11,13 @@ from typing import Final, TypeVar, cast
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from acegraph.graph.desk.visit import COOKIE, FORM_TOKEN, NOBODY, Visit
 from acegraph.graph.desk.words import FILTERS, Nouns
 from acegraph.graph.experiments.report import SHAPES
 from acegraph.graph.metrics.records import Cases
-from acegraph.graph.server.access import NotAllowed, check_site
+from acegraph.graph.server.access import NotAllowed
 from acegraph.graph.server.service import Service
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import amount_of
@@ -177,10 +176,10 @@ class Desk:
         self._once = secrets.token_urlsafe(24)
         return self._once
 
-    def check_site(self, request: Request) -> None:
-        """Refuse what a page of another site sends."""
-        is_open = self._owner is not None or self.service.settings.without_users
-        check_site(request, is_open=is_open)
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody is let in without a token."""
+        return self._owner is not None or self.service.settings.without_users
 
     def owner_of(self, token: str) -> User:
         """Who is meant by the token in the address, which counts once."""

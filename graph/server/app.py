@@ -5,8 +5,7 @@ routes.py. Beside a LangGraph server it is mounted with the guard (guard.py).
 """
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
 from typing import Final
@@ -14,11 +13,12 @@ from typing import Final
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from acegraph.graph.server.access import check_site
-from acegraph.graph.server.endpoints import Call, Endpoint, openapi, read_items, refusal
+from acegraph.graph.server.access import NotAllowed
+from acegraph.graph.server.door import COUNTED_AS, HEADERS, Door
+from acegraph.graph.server.endpoints import Call, Endpoint, Json, openapi, read_items, refusal
 from acegraph.graph.server.routes import ENDPOINTS
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import BulletPlaybook
@@ -26,8 +26,6 @@ from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
 
 Mounts = Callable[[Service], Sequence[BaseRoute]]
-_KIND: Final = "application/json"
-"""What a page of another site cannot send without being asked first."""
 NOBODY: Final = User("nobody", "viewer")
 """The user of the paths that need none."""
 
@@ -50,36 +48,58 @@ def create_service(
         service.close()
 
     async def describe(request: Request) -> Response:
-        return JSONResponse(openapi(ENDPOINTS))
+        return Json(openapi(ENDPOINTS))
 
     routes = [Route(one.path, _handled(service, one), methods=[one.method]) for one in ENDPOINTS]
     routes.append(Route("/openapi.json", describe))
+    is_open, note = settings.without_users, service.meters.note_request
     return Starlette(
-        routes=[*routes, *mounts(service)], middleware=list(middleware), lifespan=lifespan
+        routes=[*routes, *mounts(service)],
+        middleware=[*middleware, Middleware(Door, is_open=is_open, note=note)],
+        exception_handlers={Exception: fault},
+        lifespan=lifespan,
     )
+
+
+async def fault(request: Request, error: Exception) -> Response:
+    """The answer where the service itself failed; its log says how."""
+    told = {"type": "Fault", "message": "the service failed; its log says how", "status": 500}
+    return Json({"error": told}, 500, HEADERS)
 
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        began = time.monotonic()
+        request.scope[COUNTED_AS] = endpoint.path
         try:
             user = NOBODY
             if endpoint.role is not None:
-                if service.settings.without_users:
-                    check_site(request, is_open=True, kind=_KIND)
                 header = request.headers.get("authorization", "")
                 user = await service.user(header, endpoint.role)
-            read = await read_items(request) if endpoint.method == "POST" else ([], False)
+            read: tuple[list[dict[str, object]], bool] = ([], False)
+            if endpoint.method == "POST":
+                read = await read_items(request, service.reading)
             name = request.path_params.get("id", "")
             call = Call(service, user, name, request.query_params, *read)
             if iscoroutinefunction(endpoint.handler):
-                found = await endpoint.handler(call)
+                found = await _unless_gone(request, endpoint.handler(call))
             else:
                 found = await asyncio.to_thread(endpoint.handler, call)
-            response = found if isinstance(found, Response) else JSONResponse(found)
+            return found if isinstance(found, Response) else Json(found)
         except AceError as error:
-            response = refusal(error)
-        service.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
-        return response
+            return refusal(error)
 
     return handle
+
+
+async def _unless_gone(request: Request, work: Coroutine[object, None, object]) -> object:
+    """What some work gives; it ends when the client leaves."""
+    working = asyncio.ensure_future(work)
+    leaving = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise NotAllowed("the client has left", 499)
+        return working.result()
+    finally:
+        working.cancel()
+        leaving.cancel()

@@ -1,9 +1,11 @@
 """One endpoint of the service: its path, who may call it, and what OpenAPI says of it."""
 
+import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import islice
 from typing import Final
 
 from starlette.requests import Request
@@ -24,8 +26,14 @@ from acegraph.state.errors import (
 from acegraph.state.maintenance.people.users import Role, User
 from acegraph.state.values import each_name_once
 
-MOST_BYTES: Final = 16_000_000
-"""The largest body of a request."""
+MOST_ITEMS: Final = 1_000
+"""The items of one request."""
+MOST_LETTERS: Final = 200_000
+"""The letters of one item in JSON, where each letter of its text may take six."""
+_MOST_BRACKETS: Final = 20 * MOST_ITEMS
+"""The lists and objects of one request, and the brackets in its texts: empty ones take the most
+memory for their letters."""
+_NO_JSON: Final = f"the body is no JSON, or an item has more than {MOST_LETTERS:,} letters"
 _STATUS: Final[tuple[tuple[type[AceError], int], ...]] = (
     (PrunedDecision, 410),
     (UnknownDecision, 404),
@@ -114,13 +122,21 @@ def status_of(error: AceError) -> int:
     return next((status for kind, status in _STATUS if isinstance(error, kind)), 503)
 
 
-def refusal(error: AceError) -> JSONResponse:
+class Json(JSONResponse):
+    """An answer in ASCII: what somebody sent is repeated as it came, even half a letter."""
+
+    def render(self, content: object) -> bytes:
+        """The body."""
+        return json.dumps(content, allow_nan=False, separators=(",", ":")).encode()
+
+
+def refusal(error: AceError) -> Json:
     """An error as an answer."""
     status = status_of(error)
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else {}
     if status in (429, 503):
         headers["Retry-After"] = "1"
-    return JSONResponse({"error": in_json(error)}, status, headers)
+    return Json({"error": in_json(error)}, status, headers)
 
 
 def in_json(error: AceError) -> dict[str, object]:
@@ -130,23 +146,64 @@ def in_json(error: AceError) -> dict[str, object]:
     return {**told, "faults": faults} if faults else told
 
 
-async def read_items(request: Request) -> tuple[list[dict[str, object]], bool]:
-    """What a body holds: one object, or a list of them; and whether it is one."""
-    body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > MOST_BYTES:
-            raise InvalidInput(f"a request has at most {MOST_BYTES} bytes; send fewer at once")
+async def read_items(
+    request: Request, reading: asyncio.Lock
+) -> tuple[list[dict[str, object]], bool]:
+    """What a body holds: one object, or a list of them; and whether it is one.
+
+    Long ones are read one after the other beside the event loop, which others wait for.
+    """
+    body = await request.body()
     try:
-        found = json.loads(body, object_pairs_hook=each_name_once, parse_constant=_no)
+        if len(body) <= MOST_LETTERS:
+            return _read(body.decode())
+        async with reading:
+            return await asyncio.to_thread(_read, body.decode())
     except (ValueError, RecursionError) as error:
-        reason = str(error) if isinstance(error, InvalidInput) else "the body is no JSON"
+        reason = str(error) if isinstance(error, InvalidInput) else _NO_JSON
         raise InvalidInput(f"{reason}; wanted one object, or a list") from None
-    items = found if isinstance(found, list) else [found]
-    if not all(isinstance(item, dict) for item in items):
+
+
+def _read(text: str) -> tuple[list[dict[str, object]], bool]:
+    """The objects of a body. Of a list that is too long no more are made than are taken."""
+    if text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise InvalidInput(
+            f"a request has at most {MOST_ITEMS:,} items and {_MOST_BRACKETS:,} lists"
+        )
+    is_one = not text.lstrip(_BLANK).startswith("[")
+    text = f"[{text}]" if is_one else text
+    items = list(islice(_listed(text), MOST_ITEMS + 1))
+    if len(items) > MOST_ITEMS:
+        raise InvalidInput(f"a request has at most {MOST_ITEMS:,} items; send fewer at once")
+    if not all(isinstance(item, dict) for item in items) or (is_one and len(items) != 1):
         raise InvalidInput("each item is an object in braces")
-    return items, isinstance(found, dict)
+    return items, is_one
+
+
+def _listed(text: str) -> Iterator[object]:
+    """The items of a list, each made when it is asked for."""
+    place, mark = text.index("[") + 1, ","
+    if text[place:].lstrip(_BLANK).startswith("]"):
+        place, mark = text.index("]") + 1, "]"
+    while mark == ",":
+        place = _after_blank(text, place)
+        item, size = _DECODER.raw_decode(text[place : place + MOST_LETTERS])
+        yield item
+        place = _after_blank(text, place + size) + 1
+        mark = text[place - 1 : place]
+    if mark != "]" or text[place:].strip(_BLANK):
+        raise InvalidInput(_NO_JSON)
+
+
+def _after_blank(text: str, place: int) -> int:
+    while text[place : place + 1] and text[place] in _BLANK:
+        place += 1
+    return place
 
 
 def _no(word: str) -> object:
     raise InvalidInput(f"{word} is no number")
+
+
+_BLANK: Final = " \t\n\r"
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=each_name_once, parse_constant=_no)

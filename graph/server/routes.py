@@ -12,7 +12,7 @@ from typing import Final, cast
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
@@ -24,7 +24,7 @@ from acegraph.graph.operations.review import (
 )
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
-from acegraph.graph.server.endpoints import Call, Endpoint, in_json, refusal
+from acegraph.graph.server.endpoints import Call, Endpoint, Json, in_json, refusal
 from acegraph.state import AceInput
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.ledger.lookups import ledger_counts
@@ -128,7 +128,7 @@ def ready(call: Call) -> object:
         call.service.playbook.database.check_ready()
     except AceError as error:
         body = {"status": "not ready", "reason": str(error), "version": version("acegraph")}
-        return JSONResponse(body, 503, {"Retry-After": "1"})
+        return Json(body, 503, {"Retry-After": "1"})
     return {"status": "ready", "version": version("acegraph")}
 
 

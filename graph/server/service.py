@@ -29,6 +29,8 @@ from acegraph.state.maintenance.people.users import Role, User
 disable_created_metrics()  # type: ignore[no-untyped-call]  # when a process began to count says nothing
 Decide = Callable[[Sequence[AceInput]], Awaitable[list[Answer]]]
 _Request = tuple[Sequence[AceInput], asyncio.Future[list[Answer]]]
+_PART: Final = 200
+"""So many transactions of one request are decided before it is the turn of other requests."""
 EVERYBODY: Final = User("everyone", "administrator")
 """Who is meant by a request without a token, where the service runs without users."""
 
@@ -42,8 +44,8 @@ class ServiceSettings:
     """Whether decisions count and mistakes are learned from."""
     without_users: bool = False
     """Whether everybody who reaches the service is an administrator."""
-    most_waiting: int = 2_000
-    """Transactions that may wait at once in one process."""
+    most_waiting: int = 4_000
+    """Transactions that may wait at once in one process; half of them from long requests."""
 
 
 class Meters:
@@ -87,7 +89,8 @@ class Batcher:
 
     decide_batch: Decide
     most_waiting: int
-    """So many transactions may wait at once; one request alone may always come."""
+    """So many transactions may wait at once; half of them may be of long requests, so that short
+    ones find a place."""
 
     def __post_init__(self) -> None:
         self.waiting = 0
@@ -104,12 +107,20 @@ class Batcher:
             one if one.get("decision_id") is not None else {**one, "decision_id": uuid4().hex}
             for one in given
         ]
-        if self.waiting and self.waiting + len(given) > self.most_waiting:
+        most = self.most_waiting // (2 if len(given) > _PART else 1)
+        if self.waiting + len(given) > most:
             raise TooMuch(f"{self.waiting} transactions are waiting; try again later")
+        self.waiting += len(given)
+        try:
+            parts = [given[start : start + _PART] for start in range(0, len(given), _PART)]
+            return [answer for part in parts for answer in await self._decided(part)]
+        finally:
+            self.waiting -= len(given)
+
+    async def _decided(self, given: Sequence[AceInput]) -> list[Answer]:
         loop = asyncio.get_running_loop()
         answers: asyncio.Future[list[Answer]] = loop.create_future()
         self._requests.append((given, answers))
-        self.waiting += len(given)
         if self._work is None or self._work.done():
             self._work = loop.create_task(self._decide_all())
         return await answers
@@ -121,12 +132,12 @@ class Batcher:
             while self._requests and size + len(self._requests[0][0]) <= BATCH:
                 requests.append(self._requests.popleft())
                 size += len(requests[-1][0])
-            try:
-                await self._answer(requests)
-            finally:
-                self.waiting -= size
+            # Whoever has left is not decided for.
+            await self._answer([one for one in requests if not one[1].done()])
 
     async def _answer(self, requests: Sequence[_Request]) -> None:
+        if not requests:
+            return
         try:
             answers = await self.decide_batch([one for given, _ in requests for one in given])
         except Exception as error:  # noqa: BLE001  a request gets it
@@ -154,6 +165,8 @@ class Service:
         self._batcher = Batcher(
             lambda given: adecide_many(self.parts, given), settings.most_waiting
         )
+        self.reading = asyncio.Lock()
+        """One long body is read at a time."""
         self._playbook = playbook
         self._parts: Parts | None = None
         self._opening = Lock()

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -31,6 +32,7 @@ _SEPARATORS: Final = re.compile(r"[_\-. ]+")
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
+MAX_VALUES = 1_000
 MAX_NAME = 200
 MAX_EXACT = 2**53
 """Up to it a float holds every whole number."""
@@ -85,19 +87,23 @@ def _without_piles(text: str, marks: set[str]) -> Iterator[str]:
             yield c
 
 
-def _check_storable(name: str, value: object, depth: int = 1) -> None:
-    """Refuse a whole number beyond 64 bits, also inside of lists."""
+def _check_storable(name: str, value: object, depth: int = 1) -> int:
+    """How many values it holds; too many and a whole number beyond 64 bits are refused."""
     if isinstance(value, int) and value not in _STORABLE:
         raise InvalidTransaction(
             f"{f'field {name!r}' if name else 'a key of the transaction'} holds a whole number of "
             f"{value.bit_length()} bits; write more than 64 as text"
         )
-    if isinstance(value, Mapping | list | tuple | set | frozenset):
-        if depth > MAX_DEPTH:
-            raise InvalidTransaction(f"field {name!r} is nested deeper than {MAX_DEPTH}")
-        inner = [*value, *value.values()] if isinstance(value, Mapping) else value
-        for item in inner:
-            _check_storable(name, item, depth + 1)
+    if not isinstance(value, Mapping | list | tuple | set | frozenset):
+        return 1
+    if depth > MAX_DEPTH:
+        raise InvalidTransaction(f"field {name!r} is nested deeper than {MAX_DEPTH}")
+    held = 1
+    for item in chain(value, value.values()) if isinstance(value, Mapping) else value:
+        held += _check_storable(name, item, depth + 1)
+        if held > MAX_VALUES:
+            raise InvalidTransaction(f"field {name!r} holds more than {MAX_VALUES:,} values")
+    return held
 
 
 def plain_value(name: str, value: object) -> Scalar:

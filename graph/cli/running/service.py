@@ -66,7 +66,7 @@ def serve(
             _answer_lines(book, AceContext(learn=None if learn else False))
         return
     need("serve", "uvicorn", "starlette", "prometheus_client")
-    from acegraph.graph.server.access import is_local
+    from acegraph.graph.server.door import is_local
 
     url = place_of(playbook_url.get())
     if without_users and not is_local(host):
@@ -81,9 +81,13 @@ def _run(make: Callable[[], "Starlette"], host: str, port: int, workers: int) ->
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
+    from acegraph.graph.server.connections import BACKLOG, Connection
+
     config = uvicorn.Config(
         make,
         factory=True,
+        http=Connection,
+        backlog=BACKLOG,
         host=host,
         port=port,
         workers=workers,
@@ -126,6 +130,7 @@ def desk(
 
     from acegraph.graph.desk.app import create_desk
     from acegraph.graph.desk.desk import Desk
+    from acegraph.graph.server.connections import Connection
     from acegraph.graph.server.service import Service, ServiceSettings
     from acegraph.state.maintenance.people.users import User
 
@@ -143,6 +148,7 @@ def desk(
             webbrowser.open(address)
         config = uvicorn.Config(
             create_desk(desk),
+            http=Connection,
             log_level="warning",
             access_log=False,  # paths hold the ids of decisions
             timeout_graceful_shutdown=2,

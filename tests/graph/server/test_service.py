@@ -120,7 +120,8 @@ def test_a_label_needs_an_id_and_a_word(client: TestClient, playbook: BulletPlay
 )
 def test_what_cannot_be_used_is_refused(client: TestClient, body: bytes, status: int) -> None:
     gc.collect()  # garbage of other tests must not be collected deep inside of brackets
-    response = client.post("/decisions", content=body, headers=as_role("analyst"))
+    kind = {"Content-Type": "application/json"}
+    response = client.post("/decisions", content=body, headers=as_role("analyst") | kind)
     assert response.status_code == status
     assert response.json()["error"]["message"]
 
