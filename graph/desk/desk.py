@@ -61,6 +61,8 @@ class Desk:
         """The token in the address that lets the owner in, until it is used."""
         self._opening = Lock()
         self._index: DecisionIndex | None = None
+        self._named: tuple[str, ...] = ()
+        """The fields of amount and time by which it was read."""
         self._moment: object = None
         self._made: dict[Hashable, object] = {}
         """What was computed at this moment of the ledger, by name."""
@@ -85,12 +87,13 @@ class Desk:
 
     def decisions(self) -> DecisionColumns:
         """All decisions, in a few numbers each."""
-        playbook = self.playbook
+        found = map(self.playbook.task(self.node).of_role, ("amount", "time"))
+        amount, time = named = tuple(field.name if field else "" for field in found)
         with self._opening:
-            if self._index is None:
-                amount = playbook.task(self.node).of_role("amount")
-                named = amount.name if amount else None
-                self._index = DecisionIndex(playbook.database, partial(amount_of, named=named))
+            if self._index is None or self._named != named:
+                read_amount = partial(amount_of, named=amount)
+                self._index = DecisionIndex(self.playbook.database, read_amount, time)
+                self._named = named
         return self._index.columns()
 
     def outcomes(self) -> DecisionColumns:

@@ -33,7 +33,7 @@ class DecisionColumns:
 
     ids: list[str]
     seconds: Floats
-    """When it was decided, since 1970."""
+    """When the payment was, since 1970, in the field that says so, else when it was decided."""
     declined: Bools
     label: NDArray[np.int8]
     """FRAUD, HONEST or UNLABELLED; the opinion of a judge is no label."""
@@ -54,17 +54,22 @@ class DecisionColumns:
         """Without a label because they were declined: no chargeback can come."""
         return np.asarray((self.label == UNLABELLED) & self.declined & ~self.let_through)
 
-    def followed_by(self, rows: Collection[Any], amount_of: AmountOf) -> "DecisionColumns":
+    def followed_by(
+        self, rows: Collection[Any], amount_of: AmountOf, time: str = ""
+    ) -> "DecisionColumns":
         """The columns with those of later decisions below them."""
+        fields = [json.loads(row.fields) for row in rows]
+        pairs = zip(rows, fields, strict=True)
+        moments = np.array([_moment(of.get(time), row.decided_at) for row, of in pairs], "M8[us]")
         values: Mapping[str, Iterable[object]] = {
-            "seconds": np.array([r.decided_at[:26] for r in rows], "M8[us]").astype(float) / 1e6,
+            "seconds": moments.astype(float) / 1e6,
             "declined": [row.decision == DECLINE for row in rows],
             "label": [_label(row.label) for row in rows],
             "counted": [row.counted for row in rows],
             "let_through": [row.let_through for row in rows],
             "may_ask": [row.may_ask for row in rows],
             "risk": [row.risk_score for row in rows],
-            "amount": [amount_of(json.loads(row.fields)) for row in rows],
+            "amount": list(map(amount_of, fields)),
         }
         old = {name: getattr(self, name) for name in values}
         new = {n: np.append(one, np.array(values[n], one.dtype)) for n, one in old.items()}
@@ -117,8 +122,11 @@ def label_coverage(columns: DecisionColumns) -> Coverage:
 class DecisionIndex:
     """Keeps the columns in step with a ledger."""
 
-    def __init__(self, database: Database, amount_of: AmountOf = lambda fields: None) -> None:
-        self._database, self._amount_of = database, amount_of
+    def __init__(
+        self, database: Database, amount_of: AmountOf = lambda fields: None, time: str = ""
+    ) -> None:
+        """`time` is the field that says when a payment was."""
+        self._database, self._amount_of, self._time = database, amount_of, time
         self._lock = Lock()
         self._forget()
 
@@ -154,13 +162,20 @@ class DecisionIndex:
         new = connection.execute(_decisions_since(since)).all()
         said = sa.select(outcomes).where(outcomes.c.position > since)
         labels = connection.execute(said.order_by(outcomes.c.position)).all() if before else ()
-        self._columns = self._columns.followed_by(new, self._amount_of)
+        self._columns = self._columns.followed_by(new, self._amount_of, self._time)
         self._numbers.update({row.case: before + n for n, row in enumerate(new)})
         for row in labels:
             number = self._numbers.get(row.case)
             if number is not None and row.source != JUDGE:
                 self._columns.label[number] = _label(row.label)
         self._position = position
+
+
+def _moment(time: object, decided_at: str) -> np.datetime64:
+    try:
+        return np.datetime64(str(time)[:19], "us")
+    except ValueError:  # it has none
+        return np.datetime64(decided_at[:26], "us")
 
 
 def _label(value: str | None) -> int:

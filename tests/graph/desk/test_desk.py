@@ -3,6 +3,7 @@
 import re
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import html5lib
 import pytest
@@ -14,12 +15,13 @@ from acegraph.graph.desk import mounts
 from acegraph.graph.desk.app import PAGES
 from acegraph.graph.desk.desk import Desk
 from acegraph.graph.metrics.records import Standing
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.policies import propose
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
-from acegraph.state import verify
+from acegraph.state import Field, Task, verify
 from acegraph.state.database.kept_values import keep, kept
 from acegraph.state.ledger.lookups import label_history
 from acegraph.state.maintenance.people import sessions
@@ -395,3 +397,20 @@ def test_rules_are_shown_with_what_they_do_in_groups_of_protected_fields(office:
         told = " ".join(re.sub("<[^>]*>", " ", viewer.get(path)).split())
         assert "By country, which is protected" in told, told
         assert re.search(r"NG \d+ of \d+ \d+.\d% \d+ of \d+", told)
+
+
+def test_decisions_are_listed_and_found_by_the_time_of_the_payment(empty_office: Office) -> None:
+    book, viewer = empty_office.book, empty_office.person("viewer")
+    book.set_task(Task("shop", (Field("paid_at", "time", "time"), Field("amount", "number"))))
+    book.add_bullet("DECLINE when amount >= 250", empty_office.desk.node)
+    days = {"march": "2026-03-05 10:00", "july": "2026-07-02", "never": None}
+    given = [
+        {"transaction": {"amount": 9, "paid_at": day}, "decision_id": name}
+        for name, day in days.items()
+    ]
+    assert [one["decision"] for one in decide_many(book, given)] == ["APPROVE"] * 3  # type: ignore[arg-type,index]
+    page = viewer.get("/decisions")
+    shown = re.findall(r'<td class="when"><time [^>]*>(.{10})', page)
+    assert shown == [str(datetime.now(UTC).date()), "2026-07-02", "2026-03-05"]
+    found = viewer.get("/decisions?since=2026-03-01&until=2026-03-31")
+    assert re.findall(r'<th scope="row"><a [^>]*>(\w+)</a>', found) == ["march"]
