@@ -1,7 +1,9 @@
 """`acegraph playbook ...`: look at a playbook and its versions, and change it."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -18,7 +20,7 @@ from acegraph.graph.cli.console import (
     signed,
 )
 from acegraph.graph.cli.printing import facts_in_lines, tell
-from acegraph.state import InvalidSettings
+from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.places import whole_file
 
 if TYPE_CHECKING:
@@ -90,19 +92,35 @@ def set_status(
 
 
 def add_bullets(file: Path) -> None:
-    """Merge exported bullets into a playbook; duplicates are refused, counters start at zero.
+    """Merge exported bullets into a playbook, or make candidates of the rules of others.
 
-    Example: acegraph playbook add book.json
+    Of exported bullets duplicates are refused, and counters start at zero. A decision table as CSV
+    has a column for each comparison, and the columns verdict and reason; JSONLogic has conditions
+    and answers by turns: what passes screening and its backtest waits for a person. Example:
+    acegraph playbook add rules.csv
 
     Options:
-        file: A JSON file written by export.
+        file: A JSON file written by export, a decision table (.csv), or JSONLogic.
     """
+    from acegraph.graph.operations.rules_in import is_exported, propose_rules, read_rules
     from acegraph.graph.operations.transfer import merge_bullets, read_bullets
 
-    entries = read_bullets(file)
+    if is_exported(file):
+        entries = read_bullets(file)
+        with lasting() as book:
+            fates = merge_bullets(book, entries)
+        tell(fates)
+        return
     with lasting() as book:
-        fates = merge_bullets(book, entries)
-    tell(fates)
+        node = AceContext().node
+        done = propose_rules(book, read_rules(file, book.task(node)), node, file.name)
+    counts = Counter(curation.action for _, curation in done)
+    told = [
+        {"place": rule.where, "rule": rule.condition.render(), **curation.to_json()}
+        for rule, curation in done
+    ]
+    refused = (f"{o['place']}: {o['reason']}" for o in told if o["bullet_id"] is None)
+    tell({**counts, "rules": told}, *facts_in_lines(dict(counts)), *islice(refused, 20))
 
 
 def show_history(before: int | None = None, after: int | None = None) -> None:

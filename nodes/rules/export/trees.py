@@ -7,6 +7,7 @@ them. What is in doubt of a payment they do not ask, and they give no risk.
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from typing import Any, Final
 
@@ -23,6 +24,7 @@ _LEFT_OUT: Final = (
 )
 _AS: Final = {"number": "+", "category": "cat"}
 _TYPES: Final = {"number": "number", "category": "string", "flag": "bool"}
+_BARE: Final = re.compile(r"(?!(?:not|and|or|in|true|false|null)$)[A-Za-z_]\w*", re.ASCII)
 _EXACT: Final = (1e-11, 1e17)
 """A decision model counts in decimals: numbers between these are what they are."""
 
@@ -96,7 +98,10 @@ class Jdm(Walk[str]):
 
     def __init__(self, source: Source) -> None:
         super().__init__(source)
-        self._quoted = {name: f"$root[{self._text(name)}]" for name in self.kinds}
+        self._names = {
+            name: name if _BARE.fullmatch(name) else f"$root[{self._text(name)}]"
+            for name in self.kinds
+        }
 
     def _text(self, text: str) -> str:
         """A text in quotes; there is no way to write one that has both kinds."""
@@ -110,7 +115,7 @@ class Jdm(Walk[str]):
 
     def known(self, name: str, wanted: bool) -> str:
         """Null is none; what is not there is null, too."""
-        return f"{self._quoted[name]} {'!=' if wanted else '=='} null"
+        return f"{self._names[name]} {'!=' if wanted else '=='} null"
 
     def compared(self, name: str, op: str, value: Scalar) -> str:
         """Null cannot be compared, so it is asked for before."""
@@ -122,11 +127,11 @@ class Jdm(Walk[str]):
             if value and not low <= abs(value) <= high:
                 raise InvalidSettings(f"JDM counts in decimals and cannot write {value!r}")
             written = json.dumps(value)
-        return f"{self.known(name, True)} and {self._quoted[name]} {sign} {written}"
+        return f"{self.known(name, True)} and {self._names[name]} {sign} {written}"
 
     def odd(self, name: str) -> str:
         """Whether a value is of another kind."""
-        return f"type({self._quoted[name]}) not in ['{_TYPES[self.kinds[name]]}', 'null']"
+        return f"type({self._names[name]}) not in ['{_TYPES[self.kinds[name]]}', 'null']"
 
     def both(self, parts: list[str]) -> str:
         """Whether all hold."""
