@@ -108,7 +108,7 @@ def _of_text(transaction: Transaction, task: Task) -> Understood:
         return Understood(replace(transaction, fields=fields), fields)
     from acegraph.nodes.text.reader import amount_is_unclear
 
-    read = read_fields(transaction)
+    read = {**read_fields(transaction), SENTENCE: transaction.text}
     fitted = task.fit(read)
     fields = {name: value for name, value in fitted.fields.items() if name in read}
     fields |= fitted.unknown if task.unknown == "grow" else {}

@@ -1,10 +1,14 @@
 """Sentences without fields, and what is read from them: no number rather than a wrong one."""
 
+from dataclasses import replace
+
 import pytest
 
 from acegraph.graph import create_ace_graph
-from acegraph.nodes.text.understand import read_fields
+from acegraph.nodes.text.understand import read_fields, understand_given
 from acegraph.state import Transaction
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Field
 from acegraph.state.values.plain import Fields
 
 SENTENCES: list[tuple[str, Fields]] = [
@@ -69,3 +73,11 @@ def test_a_name_before_the_amount_gets_nothing_approved(name: str) -> None:
     plain = graph.invoke({"transaction": f"buys at Shop {risk} for $2,500"})
     named = graph.invoke({"transaction": f"buys {risk} at {name} $2,500"})
     assert (plain["decision"], named["decision"]) == ("DECLINE", "UNDECIDED")
+
+
+def test_a_sentence_has_the_text_that_a_task_wants_of_every_case() -> None:
+    fields = (*CARD_PAYMENTS.fields, Field("text", "text", usual=True))
+    task = replace(CARD_PAYMENTS, fields=tuple({one.name: one for one in fields}.values()))
+    understood = understand_given(Transaction.of("pays $20 at 2 PM"), task)
+    assert understood.fields["text"] == "pays $20 at 2 PM"
+    assert "text" not in understood.doubts
