@@ -65,7 +65,8 @@ faults: $(STAMP)  ## break forty promises in a copy of the last commit, one by o
 screenshots: $(STAMP)  ## take the pictures of the desk for the documentation, from the demo's playbook
 	$(BIN)/python tests/support/desk_screenshots.py docs
 
-soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate, audit the ledger, time crafted inputs (about an hour)
+soak: $(STAMP)  ## fail, tear and cut every write, kill workers, services and servers, attack the gate, audit the ledger, time crafted inputs (about an hour)
+	$(BIN)/python tests/support/sweep.py
 	$(BIN)/python tests/support/killing.py 200 6
 	$(BIN)/python tests/support/interrupting.py 1000 25
 	$(BIN)/python tests/support/service_soak.py

@@ -60,12 +60,13 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
     """
     if not file.parent.is_dir():
         raise InvalidSettings(f"no folder {file.parent} for {file.name}")
-    if not overwrite and file.exists():
-        raise InvalidInput(f"{file} exists; nothing is overwritten")
     for part in left_by_killed(file.parent):
         _remove(part)
+    if not overwrite and file.exists():
+        raise InvalidInput(f"{file} exists; nothing is overwritten")
     made, lock = _begun(file)
     try:
+        made.touch(0o600, exist_ok=False)
         yield made
         _flush(made)
         if overwrite:
@@ -100,7 +101,6 @@ def _begun(file: Path) -> tuple[Path, int]:
         # Not on the file itself: to close it would end the locks of SQLite in this process.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if os.fstat(lock).st_nlink:  # else somebody took it for one that was left
-            made.touch(0o600, exist_ok=False)
             return made, lock
         os.close(lock)
 

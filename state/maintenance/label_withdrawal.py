@@ -95,7 +95,7 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
         labels, touched = _purged_labels(writer.connection, purge)
         in_use = [b for b in playbook if b.status in ("active", "candidate")]
         gone = [b for b in in_use if purge.matches_bullet(b, touched)]
-        if not (gone or labels):
+        if not (gone or touched):  # those withdrawn before are learned from again
             raise PlaybookError(f"nothing in this playbook came from {why}")
         suspect = {b.number for b in playbook if purge.matches_bullet(b, touched)}
         first = min(touched.values(), default=_NEVER)

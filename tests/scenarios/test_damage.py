@@ -2,7 +2,6 @@
 
 import os
 import random
-import resource
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from ledger_cases import NODE, record
-from project_paths import SUPPORT
 
 from acegraph.graph.operations.monitoring.doctor import database_findings
 from acegraph.state import (
@@ -166,91 +164,6 @@ def test_damage_is_not_mended_by_writing_to_the_row(file: Path) -> None:
         book.set_weights({"b1": 0.75})
         book.set_status("b1", "retired", "odd")
     assert any("bullets 1:" in finding for finding in findings(file))
-
-
-WRITER = """
-import resource, sys
-from ledger_cases import NODE, record
-from acegraph.state import BulletPlaybook, Label, PlaybookError
-
-file, limit = sys.argv[1], int(sys.argv[2])
-with BulletPlaybook("sqlite:///" + file) as book:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-    try:
-        for i in range(100_000):
-            book.record(record(f"full-{i}", 1, amount=i, reasons=("x" * 500,)), Label("DECLINE"))
-            print(f"full-{i}", flush=True)
-    except PlaybookError as error:
-        print("ERROR", error, flush=True)
-    print("COUNT", book.get_bullet("b1").times_selected, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_disk_that_fills_up_loses_nothing_acknowledged(file: Path) -> None:
-    limit = file.stat().st_size + 1_500_000
-    environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}
-    ran = subprocess.run(
-        [sys.executable, "-c", WRITER, str(file), str(limit)],
-        capture_output=True,
-        text=True,
-        env=environment,
-        preexec_fn=_ignore_the_signal,
-        timeout=120,
-    )
-    *acknowledged, error, count = ran.stdout.splitlines()
-    assert error.startswith("ERROR cannot write to sqlite:///"), ran.stderr
-    assert len(acknowledged) > 20
-    assert int(count.split()[1]) == 12 + len(acknowledged)
-    with BulletPlaybook(f"sqlite:///{file}") as book:  # space is back
-        assert verify(book) == []
-        assert all(book.decision(i)["label"] == "DECLINE" for i in acknowledged)
-        book.record(record("after", 1, amount=5), Label("DECLINE"))
-        assert book.get_bullet("b1").times_selected == 13 + len(acknowledged)
-        assert verify(book) == []
-
-
-def _ignore_the_signal() -> None:
-    import signal
-
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write fails as on a full disk
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-FULL_DISK = """
-import resource, sys
-from pathlib import Path
-from acegraph.state import BulletPlaybook, PlaybookError, back_up
-from acegraph.state.maintenance.backup import copy
-
-folder = Path(sys.argv[1])
-with BulletPlaybook(f"sqlite:///{folder}/ace.db") as book:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
-    for act in (
-        lambda: back_up(book, folder / "copy.db"),
-        lambda: copy(f"sqlite:///{folder}/whole.db", f"sqlite:///{folder}/restored.db"),
-        lambda: BulletPlaybook(f"sqlite:///{folder}/new.db"),
-    ):
-        try:
-            act()
-        except PlaybookError as error:
-            print(error)
-"""
-
-
-def test_a_full_disk_is_one_line_and_leaves_no_part_of_a_file(file: Path) -> None:
-    with BulletPlaybook(f"sqlite:///{file}") as book:
-        back_up(book, file.with_name("whole.db"))
-    ran = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(file.parent)],
-        capture_output=True,
-        text=True,
-        preexec_fn=_ignore_the_signal,
-        timeout=60,
-    )
-    assert len(ran.stdout.splitlines()) == 3, ran
-    assert ran.stderr == ""
-    assert {path.name for path in file.parent.iterdir()} == {"ace.db", "whole.db"}
 
 
 def test_a_restore_is_whole(file: Path) -> None:

@@ -15,6 +15,9 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
+from multiprocessing import parent_process
+from signal import SIGTERM
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
@@ -28,6 +31,8 @@ from acegraph.state.database.encoding import file_of
 from acegraph.state.values import each_name_once
 
 if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
     from starlette.applications import Starlette
 
     from acegraph.graph.build import Parts
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
 
 _AT_ONCE: Final = 65_536
 """So many bytes are read at a time."""
+_PATIENCE: Final = 60
+"""Seconds in which a worker must answer its supervisor: one that is being imported is silent."""
 _DECISION: Final = ("transaction", "decision_id", "ground_truth")
 
 
@@ -93,6 +100,7 @@ def _run(make: Callable[[], "Starlette"], host: str, port: int, workers: int) ->
         workers=workers,
         log_config=None if is_asked_for() else uvicorn.config.LOGGING_CONFIG,
         access_log=False,  # paths hold the ids of decisions
+        timeout_worker_healthcheck=_PATIENCE,
     )
     if workers > 1:
         Multiprocess(config, sockets=[config.bind_socket()]).run()
@@ -100,11 +108,18 @@ def _run(make: Callable[[], "Starlette"], host: str, port: int, workers: int) ->
         uvicorn.Server(config).run()
 
 
+def _end_with(supervisor: "BaseProcess") -> None:
+    supervisor.join()
+    os.kill(os.getpid(), SIGTERM)
+
+
 def _application(url: str, learn: bool, without_users: bool) -> "Starlette":
     """The application of a process; a new process must not import it before it answers uvicorn."""
     from acegraph.graph.server.app import create_service
     from acegraph.graph.server.service import ServiceSettings
 
+    if supervisor := parent_process():  # a worker that it no longer watches would never end
+        Thread(target=_end_with, args=(supervisor,), daemon=True).start()
     start_logging()
     application = create_service(ServiceSettings(url, learn, without_users), mounts=mounts)
     # What is there now stays: the garbage collector need not look through it again and again.

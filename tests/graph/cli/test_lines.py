@@ -1,15 +1,18 @@
 """`acegraph serve --stdin`: every line is answered after the commit, and counts once."""
 
 import json
+import os
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import psutil
 import pytest
 from postgres import Server
 
@@ -71,24 +74,47 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path, postgres: Server) -> 
         assert not verify(book)
 
 
+SLOW_WORKERS = """
+import sys, time
+if any("spawn_main" in word for word in sys.orig_argv):
+    time.sleep(7)
+"""
+
+
 @pytest.mark.slow
-def test_two_processes_serve_one_playbook(tmp_path: Path, postgres: Server) -> None:
+def test_workers_that_start_slowly_live_and_end_with_their_supervisor(
+    tmp_path: Path, postgres: Server
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW_WORKERS)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--without-users"]
     words += ["--workers", "2", "--port", port, "--playbook", postgres.url()]
-    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
-        end = monotonic() + 60
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    ) as process:
+        end = monotonic() + 120
         while monotonic() < end:
-            try:
-                with urlopen(f"http://127.0.0.1:{port}/ready") as answer:
-                    assert answer.status == 200
-                    break
-            except URLError:
-                sleep(0.2)
-        process.terminate()
+            with suppress(URLError), urlopen(f"http://127.0.0.1:{port}/ready") as answer:
+                assert answer.status == 200
+                break
+            sleep(0.2)
+        second = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        refused = second.stderr
         assert process.stderr is not None
-        said = process.stderr.read()
-    assert said.count("Started server process") == 2
+        said = ""
+        while said.count("Application startup complete") < 2:
+            said += process.stderr.readline()
+        workers = psutil.Process(process.pid).children()
+        process.kill()
+        said += process.stderr.read()
+    _gone, alive = psutil.wait_procs(workers, timeout=30)
+    assert not alive
+    assert "Address already in use" in refused
+    assert "died" not in said
     assert "Traceback" not in said
