@@ -8,14 +8,38 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from acegraph.graph import generate_transactions
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
-from acegraph.state import Bullet, BulletPlaybook, Condition
+from acegraph.state import Bullet, BulletPlaybook, Case, Condition
 from acegraph.state.playbook.index import Vector
 
 NODE = "bench"
+PAYMENTS = "fraud_detection"
 DIMENSIONS = 1536
 REPEATS = 21
 Work = Callable[[], Any]
+
+
+FIELDS = ("amount", "hour", "account_age_days", "distance_km", "tx_last_hour", "merchant_rating")
+RULES = 24
+
+
+def rules_playbook(url: str | None = None) -> BulletPlaybook:
+    """A playbook with 24 bullets of two comparisons each, and labelled cases."""
+    examples = list(generate_transactions(400, seed=1))
+    book = BulletPlaybook(url)
+    book.remember([Case(e.id, e.fields, e.answer) for e in examples], PAYMENTS)
+    for k in range(RULES):
+        one, other = FIELDS[k % 6], FIELDS[(k + 1 + k // 6) % 6]
+        high, low = (
+            float(np.quantile([e.fields[name] for e in examples], share))
+            for name, share in ((one, 0.8 - k / 60), (other, 0.3 + k / 60))
+        )
+        verdict = "DECLINE" if k % 3 else "APPROVE"
+        rule = f"{verdict} when {one} >= {high} and {other} < {low}"
+        bullet_id = book.add_bullet(rule, PAYMENTS, condition=Condition.parse(rule))
+        book.set_weights({bullet_id: (0.2 + k / 20) * (1 if verdict == "DECLINE" else -1)})
+    return book
 
 
 def compare(*works: Work, repeats: int = REPEATS) -> list[float]:

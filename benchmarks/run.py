@@ -15,11 +15,13 @@ import memory
 import numpy as np
 import overhead
 import pairs
+import ratios
 import selection
 import service
 import tables
 
 PARTS = {
+    "ratios": ratios.main,
     "selection": selection.main,
     "duplicates": duplicates.main,
     "pairs": pairs.main,

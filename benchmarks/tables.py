@@ -23,7 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from odd_tables import NODE, codes, derived, few_words, payments, table_of
+from common import rules_playbook
+from odd_tables import codes, derived, few_words, payments, table_of
 from process_memory import peak_mb
 
 from acegraph.graph import create_ace_graph, generate_transactions, score, score_files
@@ -34,30 +35,10 @@ from acegraph.graph.tables.backtest import Labels, backtest_file, subjects_of
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.nodes.rules.points import UNIT, points_of
-from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidTransaction
+from acegraph.state import AceContext, BulletPlaybook, InvalidTransaction
 from acegraph.state.values.verdict import UNDECIDED
 
-FIELDS = ("amount", "hour", "account_age_days", "distance_km", "tx_last_hour", "merchant_rating")
-RULES = 24
 GRAPH_ROWS = 200
-
-
-def playbook() -> BulletPlaybook:
-    """A playbook with 24 bullets of two comparisons each, and labelled cases."""
-    examples = list(generate_transactions(400, seed=1))
-    book = BulletPlaybook()
-    book.remember([Case(e.id, e.fields, e.answer) for e in examples], NODE)
-    for k in range(RULES):
-        one, other = FIELDS[k % 6], FIELDS[(k + 1 + k // 6) % 6]
-        high, low = (
-            float(np.quantile([e.fields[name] for e in examples], share))
-            for name, share in ((one, 0.8 - k / 60), (other, 0.3 + k / 60))
-        )
-        verdict = "DECLINE" if k % 3 else "APPROVE"
-        rule = f"{verdict} when {one} >= {high} and {other} < {low}"
-        bullet_id = book.add_bullet(rule, NODE, condition=Condition.parse(rule))
-        book.set_weights({bullet_id: (0.2 + k / 20) * (1 if verdict == "DECLINE" else -1)})
-    return book
 
 
 def write_rows(file: Path, rows: int) -> None:
@@ -87,9 +68,6 @@ def by_hand(rules: TableRules, file: Path, out: Path, *, with_reasons: bool = Tr
     fired = [(" AND ".join(map(_sql, c.comparisons)), points_of(b)) for b, c in conditions]
     names = [f"{b.id} {points_of(b) / UNIT:+.2f}" for b, _ in conditions]
     cards = [f"{one.tests[0].render()} {one.points / UNIT:+.1f}" for one in lines]
-    total = " + ".join(
-        f"CASE WHEN {test} THEN {points} ELSE 0 END" for test, points in tests + fired
-    )
 
     def texts(tests: list[tuple[str, int]], said: list[str]) -> str:
         if not with_reasons:
@@ -106,9 +84,21 @@ def by_hand(rules: TableRules, file: Path, out: Path, *, with_reasons: bool = Tr
               CASE WHEN points > {scale.limit({})} THEN 'DECLINE' ELSE 'APPROVE' END AS decision,
               round(1 / (1 + exp(-(points / {UNIT}.0 + {scale.shift}))), 4) AS risk,
               bullets, scorecard, NULL::VARCHAR AS undecided
-              FROM (SELECT {ruleset.start} + {total} AS points, {texts(fired, names)} AS bullets,
+              FROM (SELECT {points_by_hand(rules, file)} AS points,
+                    {texts(fired, names)} AS bullets,
                     {texts(tests, cards)} AS scorecard FROM '{file}'))
         TO '{out}' (FORMAT parquet)"""
+
+
+def points_by_hand(rules: TableRules, file: Path) -> str:
+    """The points of a row as a person would write them."""
+    columns, ruleset = set(pq.read_schema(file).names), rules.ruleset
+    total = " + ".join(
+        f"CASE WHEN {' AND '.join(map(_sql, one.tests))} THEN {one.points} ELSE 0 END"
+        for one in ruleset.scored
+        if columns.issuperset(test.field for test in one.tests)
+    )
+    return f"{ruleset.start} + {total}"
 
 
 def _sql(test: object) -> str:
@@ -119,7 +109,7 @@ def _sql(test: object) -> str:
 
 def scoring(folder: Path, rows: int) -> dict[str, float]:
     """The CPU of scoring a file, of the graph, and of a query on DuckDB with the same result."""
-    book, file = playbook(), folder / "rows.parquet"
+    book, file = rules_playbook(), folder / "rows.parquet"
     write_rows(file, rows)
     rules = TableRules.of(book)
     score_files(rules, file, folder / "warm.parquet")
@@ -175,7 +165,8 @@ def memory(folder: Path, rows: int) -> None:
         write_rows(file, rows)
     said = _alone(
         "import tables\n"
-        f"tables.score_files(tables.playbook(), {str(file)!r}, {str(folder / 'd.parquet')!r})\n"
+        "book = tables.rules_playbook()\n"
+        f"tables.score_files(book, {str(file)!r}, {str(folder / 'd.parquet')!r})\n"
         "print(tables.peak_mb())"
     )
     print(f"score: peak memory for {rows:,} rows: {said} MB")
@@ -199,7 +190,7 @@ def backtesting(folder: Path, rows: int) -> None:
 
 def backtest_in(folder: str) -> None:
     """Backtest a rule on a file, and on one with a tenth of its rows."""
-    book = playbook()
+    book = rules_playbook()
     subjects, labels = subjects_of(book, "DECLINE when amount >= 900 and hour < 6"), Labels("fraud")
     seconds = []
     for name in ("tenth.parquet", "many.parquet"):
