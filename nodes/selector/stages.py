@@ -32,10 +32,6 @@ _ERROR: Final = 2 * 2.0**-24
 """The largest error of single precision in a cosine of unit vectors of n - 2 numbers, divided by n,
 in any order of summing. The textbook bound n u (Higham 2002, section 3.1) counts twice: once for
 the product, once because the length of a stored unit vector is itself rounded."""
-_FIRST_READ: Final = 64
-_AND_OF: Final = 50
-"""The vectors of so many that could be best, and of one in so many, are kept; only if others could
-be, they are read."""
 RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 
@@ -241,12 +237,6 @@ class Candidates:
         products = cosines(self.matrix, self.rows[which], towards)
         return np.maximum(products[:, 0], self.floors[which]), products[:, 1:]
 
-    def totals(self, which: Rows, picked: Rows, scores: Floats, weight: float) -> Floats:
-        """The scores of some with their bonuses, in single precision."""
-        towards = self.matrix[self.rows[picked]].T
-        alike = near(self.matrix, self.rows[which], towards).mean(axis=1)
-        return np.asarray(scores[which] + weight * (1 - alike))
-
 
 def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
     """Stage 5, greedy: each pick maximises score + weight * (1 - mean cosine to the picks so far).
@@ -254,43 +244,28 @@ def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
     That is exact: what rounding leaves open is computed again in double precision. Picks come best
     first; equal totals go to the earlier candidate.
     """
-    error: float = _ERROR * (c.matrix.shape[1] + 2)
+    n, error = min(n, len(c.rows)), _ERROR * (c.matrix.shape[1] + 2)
     slack = 2 * ((abs(c.semantic_weight) + weight) * error + 10.0**-_DIGITS)
     scores = c.fixed + c.semantic_weight * np.maximum(c.products, c.floors)
-    totals: Floats = scores
-    sines = np.sqrt(np.maximum(1 - np.maximum(np.abs(c.products) - error, 0) ** 2, 0))
-    least, picked, left = np.zeros(len(scores)), np.zeros(0, np.intp), np.arange(len(scores))
-    vectors: Floats | None = None
-    while len(picked) < min(n, len(scores)):
-        if len(picked):
-            # The angle between two vectors is at most the sum of their angles to the query. So a
-            # bonus is bounded, and most vectors need not be read again for each pick.
-            last = picked[-1]
-            least += c.products * c.products[last] - sines * sines[last] - 3 * error
-            most = scores + weight * (1 - least / len(picked))
-            if vectors is None:
-                wanted = _FIRST_READ + len(most) // _AND_OF
-                first = np.argpartition(-most, min(wanted, len(most) - 1))[:wanted]
-                left, alike = np.sort(first), np.zeros(len(first))
-                vectors = c.matrix[c.rows[left]]
-                alike += (vectors @ c.matrix[c.rows[picked]].T).sum(axis=1)
-            else:
-                alike += vectors @ c.matrix[c.rows[last]]
-            totals = scores[left] + weight * (1 - alike / len(picked))
-            others = most.copy()
-            others[left] = -np.inf
-            if others.max() >= totals.max() - slack:
-                left, vectors = np.flatnonzero(most >= totals.max() - slack), None
-                totals = c.totals(left, picked, scores, weight)
-        close = left[totals >= totals.max() - slack]
-        best = close[_exactly_best(c, close, picked, weight) if len(close) > 1 else 0]
-        picked, scores[best] = np.append(picked, best), -np.inf
-    return [int(row) for row in picked]
+    # A bonus is between 0 and twice the weight: what is that far below the first n is never picked.
+    least = np.partition(scores, -n)[-n] - 2 * weight - slack
+    left = np.flatnonzero(scores >= least)
+    vectors, scores, picked = c.matrix[c.rows[left]], scores[left], list[int]()
+    alike, totals = np.zeros(len(left)), scores
+    while True:
+        close = np.flatnonzero(totals >= totals.max() - slack)
+        best = close[_exactly_best(c, left[close], picked, weight) if len(close) > 1 else 0]
+        picked.append(int(left[best]))
+        if len(picked) == n:
+            return picked
+        scores[best] = -np.inf
+        alike += vectors @ vectors[best]
+        totals = scores + weight * (1 - alike / len(picked))
 
 
-def _exactly_best(c: Candidates, close: Rows, picked: Rows, weight: float) -> int:
+def _exactly_best(c: Candidates, close: Rows, picked: list[int], weight: float) -> int:
     """The place of the best total in double precision, where rounding leaves it open."""
-    semantic, alike = c.exactly(close, picked)
+    semantic, alike = c.exactly(close, np.array(picked, np.intp))
     exact = c.fixed[close] + c.semantic_weight * semantic
     if len(picked):
         exact += weight * (1 - alike.mean(axis=1))
