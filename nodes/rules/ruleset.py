@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import filterfalse
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 
 import numpy as np
 
@@ -24,9 +24,10 @@ from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, UNIT, bullet_reason, 
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.rules.undecided import could_not_be_tested, not_understood
 from acegraph.nodes.rules.ways import ways_of
+from acegraph.state.playbook.rule_table import Conjunctions
 from acegraph.state.run.context import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.task import PriorRule, Task
+from acegraph.state.task.task import Task
 from acegraph.state.values import (
     APPROVE,
     DECLINE,
@@ -57,6 +58,8 @@ NOTHING_READ: Final = "nothing could be read from this sentence: the score is th
 PROSE_UNREAD: Final = "{} bullet(s) in prose not used: only a language model can read them"
 NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
+_KEPT: Final = "ruleset"
+"""Under which name labelled cases keep the ruleset that was made last."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +90,6 @@ class Scored:
             if test.field not in doubted and test.holds(fields) is not True:
                 return False
         return True
-
-
-def _scored(prior: tuple[PriorRule, ...]) -> tuple[Scored, ...]:
-    return tuple(Scored(rule.points, (rule.test,)) for rule in prior if rule.test)
-
-
-_SHIPPED: Final = _scored(CARD_PAYMENTS.prior)
-"""Made once: each run makes a ruleset."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +153,19 @@ class Ruleset:
         scale = scale_for(bullets, cases, settings)
         rules = tuple(filter(attrgetter("condition"), bullets)) if settings["n_bullets"] else ()
         ruleset = cls(rules, task, scale, playbook.clock.version)
-        return ruleset.expecting(cases) if settings.get("undecided") == "expect" else ruleset
+        if settings.get("undecided") == "expect":
+            return ruleset.expecting(cases)
+        kept = cases.shared.setdefault(_KEPT, ruleset)
+        if kept != ruleset:
+            cases.shared[_KEPT] = kept = ruleset.like(cast(Ruleset, kept))
+        return cast(Ruleset, kept)
+
+    def like(self, other: Ruleset) -> Ruleset:
+        """The same, which takes over what follows from the tests alone if they are another's."""
+        same = [one.condition for one in self.rules] == [one.condition for one in other.rules]
+        if same and self.task is other.task:
+            self.__dict__["asked"] = other.asked
+        return self
 
     def expecting(self, cases: CaseTable) -> Ruleset:
         """The same, which decides by what labelled cases let expect where a doubt matters."""
@@ -179,7 +186,7 @@ class Ruleset:
     @cached_property
     def prior_scored(self) -> tuple[Scored, ...]:
         """The rules of the prior that test something."""
-        return _SHIPPED if self.task.prior is CARD_PAYMENTS.prior else _scored(self.task.prior)
+        return tuple(Scored(rule.points, (rule.test,)) for rule in self.task.prior if rule.test)
 
     @cached_property
     def rules_scored(self) -> tuple[Scored, ...]:
@@ -205,6 +212,11 @@ class Ruleset:
         return (*self.prior_scored, *self.rules_scored)
 
     @cached_property
+    def asked(self) -> Conjunctions:
+        """What is asked to know which of `scored` hold."""
+        return Conjunctions([one.tests for one in self.scored])
+
+    @cached_property
     def tested(self) -> frozenset[str]:
         """The fields by which something is known of a payment."""
         return frozenset[str]().union(*map(attrgetter("fields"), self.scored))
@@ -222,21 +234,18 @@ class Ruleset:
         'APPROVE'
         """
         points, prior, fired, graded = self.start, list[int](), list[Bullet](), list[Bullet]()
-        for number, one in enumerate(self.prior_scored):
-            (test,) = one.tests
-            if test.holds(fields) is True:
-                points += one.points
-                prior.append(number)
-        for one in self.rules_scored:
-            if one.holds(fields):
-                points += one.points
-                if one.bullet:
-                    fired.append(one.bullet)
-                elif one.part_of is not None:
-                    graded.append(self.rules[one.part_of])
+        for place in self.asked.that_hold(fields):
+            one = self.scored[place]
+            points += one.points
+            if one.bullet:
+                fired.append(one.bullet)
+            elif one.part_of is None:
+                prior.append(place)
+            else:
+                graded.append(self.rules[one.part_of])
         decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
-        held = (tuple(fired), tuple(graded), tuple(prior))
-        return Ruling(decision, points, self.scale.risk(points), *held)
+        which = (tuple(fired), tuple(graded), tuple(prior))
+        return Ruling(decision, points, self.scale.risk(points), *which)
 
     def decide(self, fields: Mapping[str, Scalar], doubts: Doubts = _NO_DOUBTS) -> Ruling:
         """The decision on the fields of a transaction, some of which may be in doubt.

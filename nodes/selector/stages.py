@@ -14,7 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.playbook.index import CANNOT_SAY, FAILS, HOLDS, Answers, Vector, View
+from acegraph.state.playbook.index import Vector, View
+from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
 from acegraph.state.values import Bullet, Clock, Fields
 
 Floats = NDArray[np.floating]
@@ -151,7 +152,7 @@ def choose(
     """Stages 3 to 5: `vector` is that of the transaction, `matrix` has a row per bullet."""
     threshold, weights, n = settings.threshold, settings.weights, settings.n_bullets
     # A rule that fails is out, whatever its cosine.
-    rows = np.flatnonzero(pool.is_good & (pool.answers != FAILS))
+    rows = (pool.is_good & (pool.answers != FAILS)).nonzero()[0]
     products, holds = near(matrix, rows, vector), pool.answers[rows] == HOLDS
     is_relevant = holds | pass_semantic(products, rows, matrix, vector, threshold)
     rows, products, holds = rows[is_relevant], products[is_relevant], holds[is_relevant]
@@ -165,9 +166,9 @@ def choose(
     picks = np.array(pick_diverse(candidates, n, settings.diversity_weight))
     bullets, (semantic, alike) = pool.view.bullets(rows[picks]), candidates.exactly(picks, picks)
     combined = fixed[picks] + weights["semantic"] * semantic
-    places = np.arange(len(picks))
-    before = np.tril(alike, -1).sum(axis=1) / np.maximum(places, 1)
-    bonuses = np.where(places, settings.diversity_weight * (1 - before), 0.0)
+    before = [sum(row[:place]) / max(place, 1) for place, row in enumerate(alike.tolist())]
+    bonuses = settings.diversity_weight * (1 - np.array(before))
+    bonuses[0] = 0.0
     parts = (quality[picks], semantic, thompson[picks], combined, bonuses, combined + bonuses)
     scores = {
         bullet.id: dict(zip(_COMPONENTS, row, strict=True))
@@ -249,11 +250,11 @@ def pick_diverse(c: Candidates, n: int, weight: float) -> list[int]:
     scores = c.fixed + c.semantic_weight * np.maximum(c.products, c.floors)
     # A bonus is between 0 and twice the weight: what is that far below the first n is never picked.
     least = np.partition(scores, -n)[-n] - 2 * weight - slack
-    left = np.flatnonzero(scores >= least)
+    left = (scores >= least).nonzero()[0]
     vectors, scores, picked = c.matrix[c.rows[left]], scores[left], list[int]()
     alike, totals = np.zeros(len(left)), scores
     while True:
-        close = np.flatnonzero(totals >= totals.max() - slack)
+        close = (totals >= totals.max() - slack).nonzero()[0]
         best = close[_exactly_best(c, left[close], picked, weight) if len(close) > 1 else 0]
         picked.append(int(left[best]))
         if len(picked) == n:

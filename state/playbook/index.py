@@ -8,37 +8,18 @@ comes out of order, or with another text under a known number (a write that was 
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from operator import methodcaller
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.values import (
-    APPROVE,
-    DECLINE,
-    MAX_COMPARISONS,
-    Bullet,
-    Clock,
-    Comparison,
-    Condition,
-    Scalar,
-    grown,
-    is_derived,
-)
+from acegraph.state.playbook.rule_table import Answers, RuleTable
+from acegraph.state.values import APPROVE, DECLINE, Bullet, Clock, Condition, Scalar, grown
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Vector = NDArray[np.float32]
-FAILS: Final = -1
-CANNOT_SAY: Final = 0
-HOLDS: Final = 1
-"""A condition says the least of what its comparisons say."""
-Answers = NDArray[np.int8]
-"""Per row HOLDS, FAILS or CANNOT_SAY; a row without a condition cannot say."""
-_SAID: Final = {True: HOLDS, False: FAILS, None: CANNOT_SAY}
-_NO_TEST: Final = 0  # the number of what every unused comparison of a row asks
 _LEANING: Final = {DECLINE: 1, APPROVE: -1, None: 0}
 """A rule that declines, one that approves, and prose."""
 _STATE: Final = np.dtype(
@@ -55,57 +36,6 @@ _STATE: Final = np.dtype(
     ]
 )
 """What is computed on of a bullet: its success rate and the length of its text among others."""
-
-
-class RuleTable:
-    """The conditions, one row for each bullet: all of them are tested on one transaction at once.
-
-    A row is written once, and each different comparison is tested once. The answers are those of
-    `Condition.holds`.
-    """
-
-    def __init__(self) -> None:
-        self._numbers: dict[object, int] = {}
-        self._tests: list[Comparison] = []
-        self._asked = np.zeros((MAX_COMPARISONS, 0), np.int32)
-        """The numbers of the comparisons of each row, the least one first."""
-        self.is_rule = np.zeros(0, bool)
-        self.tested_derived: set[str] = set()
-        """The fields derived from earlier payments that conditions test."""
-
-    def put(self, row: int, condition: Condition | None) -> None:
-        """Write the condition of one row."""
-        self.is_rule = grown(self.is_rule, row + 1)
-        self._asked = grown(self._asked, row + 1, axis=1)
-        if condition is not None:
-            for test in condition.comparisons:
-                if test.key not in self._numbers:
-                    self._tests.append(test)
-                    self._numbers[test.key] = len(self._tests)
-                    if is_derived(test.field):
-                        self.tested_derived.add(test.field)
-            self.is_rule[row], self._asked[:, row] = True, self._numbers_of(condition)
-
-    def _numbers_of(self, condition: Condition) -> list[int]:
-        """The numbers of what a condition asks; -1 for what no row asks."""
-        numbers = sorted(self._numbers.get(key, -1) for key in condition.tests())
-        return [*numbers, *[_NO_TEST] * (MAX_COMPARISONS - len(numbers))]
-
-    def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
-        """What the conditions of the first `rows` rows say of a transaction."""
-        held = map(methodcaller("holds", fields), self._tests[:])
-        said = np.array([HOLDS, *map(_SAID.__getitem__, held)], np.int8)
-        answers = np.where(self.is_rule[:rows], said[self._asked[0, :rows]], CANNOT_SAY)
-        for asked in self._asked[1:, :rows]:
-            if not asked.any():  # no condition has so many comparisons
-                break
-            np.minimum(answers, said[asked], out=answers)
-        return answers.astype(np.int8, copy=False)
-
-    def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
-        """The rows whose conditions test the same, in any order."""
-        wanted = np.array(self._numbers_of(condition))[:, None]
-        return np.flatnonzero((self._asked[:, :rows] == wanted).all(axis=0))
 
 
 def unit(vectors: Vector) -> Vector:

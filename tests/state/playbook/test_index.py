@@ -7,15 +7,8 @@ from hypothesis import strategies as st
 
 from acegraph.nodes.selector.stages import Candidates, cosines, pass_semantic, pick_diverse
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.playbook.index import (
-    CANNOT_SAY,
-    FAILS,
-    HOLDS,
-    RuleTable,
-    VectorMatrix,
-    View,
-    unit,
-)
+from acegraph.state.playbook.index import VectorMatrix, View, unit
+from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Conjunctions, RuleTable
 from acegraph.state.values.condition import Comparison
 
 NODE = "fraud_detection"
@@ -39,17 +32,21 @@ conditions = st.builds(
 @settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.none() | conditions, min_size=1, max_size=12),
-    st.dictionaries(names, st.none() | values, max_size=3),
+    st.lists(st.dictionaries(names, st.none() | values, max_size=3), min_size=1, max_size=5),
 )
 def test_all_conditions_at_once_answer_as_each_alone(
-    rules: list[Condition | None], fields: dict[str, object]
+    rules: list[Condition | None], cases: list[dict[str, object]]
 ) -> None:
-    table = RuleTable()
+    table, said = RuleTable(), {True: HOLDS, False: FAILS, None: CANNOT_SAY}
+    conjunctions = Conjunctions([rule.comparisons for rule in rules if rule])
     for row, rule in enumerate(rules):
         table.put(row, rule)
-    said = {True: HOLDS, False: FAILS, None: CANNOT_SAY}
-    wanted = [said[rule.holds(fields)] if rule else CANNOT_SAY for rule in rules]  # type: ignore[arg-type]
-    assert table.holds(fields, len(rules)).tolist() == wanted  # type: ignore[arg-type]
+    for fields in cases:  # what is kept of one must not answer another
+        wanted = [said[rule.holds(fields)] if rule else CANNOT_SAY for rule in rules]  # type: ignore[arg-type]
+        assert table.holds(fields, len(rules)).tolist() == wanted  # type: ignore[arg-type]
+        alone = [rule.holds(fields) for rule in rules if rule]  # type: ignore[arg-type]
+        held = conjunctions.that_hold(fields)  # type: ignore[arg-type]
+        assert held == [place for place, answer in enumerate(alone) if answer]
 
 
 @settings(max_examples=50, deadline=None)

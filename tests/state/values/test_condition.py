@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acegraph.state import Case, Condition, InvalidCondition
-from acegraph.state.playbook.index import FAILS, HOLDS, RuleTable
+from acegraph.state.playbook.rule_table import FAILS, HOLDS, RuleTable
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.plain import Scalar
