@@ -6,6 +6,7 @@ what was wrong is learned from, in their order. LangGraph does not run: nobody w
 
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeVar
 
 from acegraph.graph.build import Parts, gather_parts, learning_steps, output_of
@@ -15,12 +16,14 @@ from acegraph.nodes.judge.node import REFUSED, sighting_in
 from acegraph.nodes.models.named import Role, model_name
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Step, Wait, finish
-from acegraph.nodes.selector.node import ReadCase, chosen, read_case
+from acegraph.nodes.selector.node import ReadCase, chosen, read_case, written
+from acegraph.nodes.selector.selector import NOTHING
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError
 from acegraph.state.playbook.playbook import FrozenPlaybook
-from acegraph.state.run.context import settle
-from acegraph.state.run.schema import RunSettings, Update
+from acegraph.state.run.context import settle, settle_settings
+from acegraph.state.run.schema import HeldBackRule, RunSettings, Update
+from acegraph.state.values import Bullet, number_of, of_source
 
 BATCH: Final = 500
 """How many decisions are recorded in one write at most."""
@@ -49,7 +52,7 @@ async def adecide_many(
 ) -> list[Answer]:
     """`decide_many` without blocking the event loop."""
     parts = await AWAITING.work(_parts_of, playbook, context)
-    if asks_no_model(await AWAITING.work(settle, parts.playbook, parts.context)):
+    if asks_no_model(settle_settings(parts.context)):
         return await AWAITING.work(decide_many, parts, given)
     return await _decide_all(parts, given, AWAITING)
 
@@ -65,7 +68,7 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
 
     All are decided on the playbook as it is now. What they teach is curated in their order.
     """
-    block = await wait.work(_opened, parts, len(given), wait)
+    block = await wait.work(_opened, parts, wait)
     read = await wait.work(lambda: list(block.read(given)))
     states = await wait.together(block.decided(one) for one in read if isinstance(one, ReadCase))
     ended = iter(await block.learned(await block.judged(states)))
@@ -73,13 +76,11 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
     return [one if isinstance(one, AceError) else output_of(one) for one in results]
 
 
-def _opened(parts: Parts, cases: int, wait: Wait) -> "_Block":
-    """A block of so many inputs, which sees the playbook as it is now."""
-    settings = settle(parts.playbook, parts.context)
+def _opened(parts: Parts, wait: Wait) -> "_Block":
+    """A block of inputs, which sees the playbook as it is now."""
+    book = FrozenPlaybook(parts.playbook, parts.context.node)
+    settings = settle(book, parts.context)
     settings["review"] = False
-    book: BulletPlaybook = parts.playbook
-    if cases > 1:
-        book = FrozenPlaybook(parts.playbook, settings["node"])
     agent = parts.agent
     is_embedded = isinstance(agent, SimpleFraudAgent) and not agent.reader(settings["agent_model"])
     if is_embedded and settings["credit"] != "selected":  # nobody reads what would be shown
@@ -103,7 +104,7 @@ class _Block:
         entities: set[tuple[str, str]] = set()
         for one in given:
             try:
-                read = read_case(one, self.book, self.settings.copy(), self.parts.keeps_derived)
+                read = read_case(one, self.book, self.settings, self.parts.keeps_derived)
             except AceError as error:
                 yield _answer(error)
                 continue
@@ -116,14 +117,44 @@ class _Block:
 
     async def decided(self, read: ReadCase) -> AceState:
         """The state of a case after the agent."""
-        parts, book = self.parts, self.book
+        if not self.settings.get("reads", True):
+            return await self._weighed(read)
 
         def choose(_: AceState, wait: Wait) -> Coroutine[object, None, Update]:
-            return chosen(read, self.settings.copy(), parts.selectors, book, wait)
+            return chosen(read, self.settings.copy(), self.parts.selectors, self.book, wait)
 
-        agent = AgentNode(book, parts.agent, lambda: parts.challenger, self.rules)
         state = await Step(choose, "selector").run({}, self.wait)
-        return state | await Step(agent, "agent").run(state, self.wait)
+        return state | await Step(self.agent, "agent").run(state, self.wait)
+
+    async def _weighed(self, read: ReadCase) -> AceState:
+        """The state where nobody reads: all active rules that hold decide, and none is scored."""
+        state = written(read, self.settings, NOTHING, self.book.clock)
+        update = await self.agent(state, self.wait)
+        fields, held = read.case["fields"], update.get("bullets_used")
+        if held is None:  # undecided
+            held = [bullet.id for bullet in self.rules.weigh(fields).fired]
+        held += [b.id for b in self.on_trial if b.condition and b.condition.holds(fields)]
+        state["held_back"] = [self.rules_by_id[one] for one in sorted(held, key=number_of)]
+        return state | update
+
+    @cached_property
+    def agent(self) -> AgentNode:
+        """What decides."""
+        return AgentNode(self.book, self.parts.agent, lambda: self.parts.challenger, self.rules)
+
+    @cached_property
+    def on_trial(self) -> list[Bullet]:
+        """The rules that count in shadow."""
+        if not self.settings["selects"] or not self.settings["n_bullets"]:
+            return []
+        bullets = self.book.get_bullets_for_node(self.settings["node"], status="candidate")
+        return [one for one in of_source(bullets, self.settings["source"]) if one.is_on_trial]
+
+    @cached_property
+    def rules_by_id(self) -> dict[str, HeldBackRule]:
+        """What is noted of a rule that holds."""
+        rules = (*self.rules.rules, *self.on_trial)
+        return {one.id: HeldBackRule(id=one.id, verdict=one.verdict) for one in rules}
 
     async def judged(self, states: Sequence[AceState]) -> list[AceState | PlaybookError]:
         """The states after the judge, or why the ledger refuses the decision."""
@@ -163,13 +194,12 @@ def _parts_of(playbook: BulletPlaybook | Parts, context: AceContext | None) -> P
 
 
 async def _decide_all(parts: Parts, given: Sequence[AceInput], wait: Wait) -> list[Answer]:
-    learns = (await wait.work(settle, parts.playbook, parts.context))["learn"]
     answers: list[Answer] = []
     while len(answers) < len(given):
         some = given[len(answers) :][:BATCH]
-        if learns:  # what one teaches counts for the next
-            labelled = (n for n, one in enumerate(some) if one.get("ground_truth") is not None)
-            some = some[: max(next(labelled, len(some)), 1)]
+        labelled = [n for n, one in enumerate(some) if one.get("ground_truth") is not None]
+        if labelled and settle_settings(parts.context)["learn"]:
+            some = some[: max(labelled[0], 1)]  # what one teaches counts for the next
         answers += await decide_block(parts, some, wait)
     return answers
 

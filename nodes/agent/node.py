@@ -138,8 +138,9 @@ class AgentNode:
             "risk_score": decision.risk_score,
             "reasons": reasons,
             "bullets_used": list(_had_a_part(decision, asked)),
-            "settings": settings,
         }
+        if settings != state["settings"]:
+            update["settings"] = settings
         if settings.get("review"):
             from acegraph.nodes.runtime.ask import held_for_review
 

@@ -60,6 +60,9 @@ NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
 _KEPT: Final = "ruleset"
 """Under which name labelled cases keep the ruleset that was made last."""
+_TESTS: Final = attrgetter("condition")
+_OF_TESTS: Final = frozenset(("start", "prior_scored", "prior_words", "asked", "tested", "ways"))
+"""What follows from prior and conditions alone, whatever the rules weigh."""
 
 
 @dataclass(frozen=True)
@@ -155,17 +158,14 @@ class Ruleset:
         ruleset = cls(rules, task, scale, playbook.clock.version)
         if settings.get("undecided") == "expect":
             return ruleset.expecting(cases)
-        kept = cases.shared.setdefault(_KEPT, ruleset)
-        if kept != ruleset:
-            cases.shared[_KEPT] = kept = ruleset.like(cast(Ruleset, kept))
-        return cast(Ruleset, kept)
-
-    def like(self, other: Ruleset) -> Ruleset:
-        """The same, which takes over what follows from the tests alone if they are another's."""
-        same = [one.condition for one in self.rules] == [one.condition for one in other.rules]
-        if same and self.task is other.task:
-            self.__dict__["asked"] = other.asked
-        return self
+        kept = cast(Ruleset, cases.shared.setdefault(_KEPT, ruleset))
+        if kept == ruleset:
+            return kept
+        if kept.task is task and [*map(_TESTS, kept.rules)] == [*map(_TESTS, rules)]:
+            known = {name: vars(kept)[name] for name in _OF_TESTS & vars(kept).keys()}
+            vars(ruleset).update(known)
+        cases.shared[_KEPT] = ruleset
+        return ruleset
 
     def expecting(self, cases: CaseTable) -> Ruleset:
         """The same, which decides by what labelled cases let expect where a doubt matters."""
@@ -200,6 +200,11 @@ class Ruleset:
                 for points, tests in graded.parts if graded else ():
                     steps.append(Scored(points * unit, tests, part_of=place))
         return (*rules, *steps)
+
+    @cached_property
+    def prior_words(self) -> list[str]:
+        """The tests of the prior as they are told."""
+        return [one.tests[0].render() for one in self.prior_scored]
 
     @property
     def points_by_bullet(self) -> list[tuple[Bullet, int]]:
@@ -379,7 +384,7 @@ class Ruleset:
         for bullet in fired:
             reasons.append(bullet_reason(bullet, fields))
         for place in ruling.prior:
-            tests.append(self.prior_scored[place].tests[0].render())
+            tests.append(self.prior_words[place])
             points += self.prior_scored[place].points
         words = ", ".join(tests) or "no risk signal"
         if self.task.prior:

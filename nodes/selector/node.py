@@ -11,11 +11,19 @@ from langgraph.runtime import get_runtime
 
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import Selectors
+from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, InvalidTransaction
 from acegraph.state.run.context import overlooked_settings, settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, Update
-from acegraph.state.values import UNDECIDED, Transaction, clean_text, is_derived, parse_verdict
+from acegraph.state.values import (
+    UNDECIDED,
+    Clock,
+    Transaction,
+    clean_text,
+    is_derived,
+    parse_verdict,
+)
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -130,6 +138,11 @@ async def chosen(
     clock = selection.clock
     if clock is None:
         clock = await wait.work(lambda: playbook.clock)
+    return written(read, settings, selection, clock)
+
+
+def written(read: ReadCase, settings: RunSettings, selection: Selection, clock: Clock) -> Update:
+    """What the first node writes for a case, at a moment of the playbook."""
     doubts = read.understood.doubts
     return {
         "case": read.case,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ScoredBullets = tuple[list[Bullet], dict[str, dict[str, float]]]
 """Bullets, best first, and by bullet id every component of their scores."""
-_NOTHING: Final = Selection(
+NOTHING: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
 
@@ -177,7 +177,7 @@ class Selectors:
         Where nobody reads, the rules that hold are found, and no stage chooses among them.
         """
         if not settings["selects"] or not settings["n_bullets"]:
-            return _NOTHING
+            return NOTHING
         node, source = settings["node"], settings["source"]
         if not settings.get("reads", True):
             return unread(await wait.work(playbook.view, node), source, fields_to_test(transaction))

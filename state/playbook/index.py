@@ -212,8 +212,10 @@ class BulletIndex(dict[int, Bullet]):
     def __init__(self, bullets: Mapping[int, Bullet] | None = None) -> None:
         super().__init__(bullets or {})
         self._nodes: dict[str, View] = {}
+        self._copy: BulletIndex | None = None
 
     def __setitem__(self, number: int, bullet: Bullet) -> None:
+        self._copy = None
         before = self.get(number)
         if before is not None and before.node != bullet.node:  # undone; the number is used again
             self._nodes.pop(before.node, None)
@@ -232,10 +234,14 @@ class BulletIndex(dict[int, Bullet]):
         return self._nodes[node]
 
     def at(self, clock: Clock, node: str) -> "BulletIndex":
-        """All bullets, and those of one node as a view, as they are now."""
-        index = BulletIndex(self)
-        index._nodes[node] = self.of_node(node).at(clock)
-        return index
+        """All bullets, and those of one node as a view, as they are now.
+
+        They are copied once, until one changes.
+        """
+        if self._copy is None:
+            self._copy = BulletIndex(self)
+        self._copy._nodes[node] = self.of_node(node).at(clock)
+        return self._copy
 
     def forget_vectors(self) -> None:
         """Forget all vectors; they are read again when they are needed."""

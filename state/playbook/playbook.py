@@ -268,7 +268,7 @@ class FrozenPlaybook(BulletPlaybook):
 
     def __init__(self, playbook: BulletPlaybook, node: str) -> None:
         with playbook.database.lock:
-            cases, _ = playbook.cases(node), playbook.policy(node)
+            cases, _ = playbook.cases(node), playbook._in_force("policy", node)
             self.__dict__.update(playbook.__dict__)
             self._playbook, self._set = playbook, playbook._set.copy()
             self._bullets = playbook._bullets.at(self._clock, node)
