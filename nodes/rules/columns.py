@@ -61,6 +61,8 @@ class Rulings:
     """The same of the rules of the prior that have a test."""
     undecided: Mapping[int, str]
     """By row without a decision, why."""
+    points: Points
+    """What was added up."""
 
 
 @dataclass
@@ -118,7 +120,9 @@ class BatchDecider:
             if one.undecided:
                 fired[:, rows] = prior[:, rows] = False
                 undecided |= dict.fromkeys(rows.tolist(), one.undecided)
-        return Rulings(decisions, risks, fired, prior, undecided)
+            else:
+                points[rows] = one.points
+        return Rulings(decisions, risks, fired, prior, undecided, points)
 
 
 class _Doubts:
