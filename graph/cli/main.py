@@ -13,7 +13,15 @@ from typer.core import TyperGroup
 
 from acegraph.graph.cli import console, learning, measuring, playbook, printing
 from acegraph.graph.cli.printing import say, say_error
-from acegraph.graph.cli.running import decisions, inspection, ledger, people, service, setup
+from acegraph.graph.cli.running import (
+    decisions,
+    entities,
+    inspection,
+    ledger,
+    people,
+    service,
+    setup,
+)
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput, InvalidSettings, gone
 from acegraph.state.run.review_answers import signature
@@ -77,6 +85,10 @@ playbook_app = typer.Typer(
 for name, command in playbook.COMMANDS.items():
     playbook_app.command(name)(console.declared(command))
 app.add_typer(playbook_app, name="playbook", rich_help_panel="Keep")
+entity_app = typer.Typer(help="Look at shops, customers, terminals.", no_args_is_help=True)
+for name, command in entities.COMMANDS.items():
+    entity_app.command(name)(console.declared(command))
+app.add_typer(entity_app, name="entity", rich_help_panel="Look")
 
 
 @app.callback()

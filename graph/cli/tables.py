@@ -23,8 +23,10 @@ from acegraph.state.values import Bullet, clean_text
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Compared, Experiment
     from acegraph.graph.metrics.records import Record, Standing
+    from acegraph.graph.operations.monitoring.entities import Entity
     from acegraph.state.task.task import Task
 
+_LONGEST: Final = 96
 _LEAST_TEXT: Final = 20
 """So wide is a column of texts at least."""
 Cell = Callable[["Compared"], str]
@@ -269,6 +271,29 @@ def history_table(entries: Sequence[Mapping[str, object]], title: str) -> Table:
     )
     headings = ("version", "when", "bullet", "change", "by", "=heuristic", "=reason")
     return _grid(title, headings, rows)
+
+
+def cases_table(decided: Sequence[Mapping[str, object]]) -> Table:
+    """Some cases with what was decided and what became of them."""
+    names = ("id", "decision", "label", "label_source")
+    rows = (
+        [*(one.get(name) or "-" for name in names), str(one["text"])[:_LONGEST]] for one in decided
+    )
+    return _grid("The newest payments", ("=id", "decision", "label", "by", "=payment"), rows)
+
+
+def entity_table(entities: "Sequence[Entity]") -> Table:
+    """Shops, customers or terminals with what labels said of them."""
+    rows = (
+        (
+            *(one.name, f"{one.frauds:,}", f"{max(one.settled, one.frauds):,}"),
+            "-" if one.evidence is None else f"{one.evidence:,.1f}",
+            *(f"{one.payments:,}", one.last),
+        )
+        for one in entities
+    )
+    columns = ("=who", ">called fraud", ">of settled", ">x usual share", ">payments", "newest")
+    return _grid(f"{entities[0].kind}: of {entities[0].days} days", columns, rows)
 
 
 def backtest_table(records: "Sequence[Record]") -> Table:

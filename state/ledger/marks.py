@@ -16,6 +16,7 @@ from acegraph.state.database.tables import cases, marks, outcomes, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.values import DECLINE, JUDGE, Data, Evidence, Label, voice_of
 
+_LISTED: Final = 20
 Change = tuple[Label | None, Label | None, int]
 """The label before, the label now, and the revision that made it."""
 _m, _s = marks.c, sightings.c
@@ -71,6 +72,19 @@ def read_said(
     ((settled,),) = database.fetch(_SETTLED, *place, first, last, case)
     ((frauds,),) = database.fetch(_FRAUDS, *place, first, at, case)
     return settled, frauds
+
+
+def called_fraud(connection: sa.Connection, node: str, kind: str, since: int) -> list[Any]:
+    """Whom labels called fraud since a time, those with most voices first: the keyed hash, the
+    voices, the time of the newest such payment and one of its cases.
+    """
+    is_there = (_m.node == node, _m.kind == kind, _m.at > since)
+    each = sa.select(_m.entity, _m.voice, _m.case, sa.func.max(_m.at).label("at")).where(*is_there)
+    each = each.group_by(_m.entity, _m.voice, _m.case).having(sa.func.sum(_m.frauds) > 0)
+    one = each.subquery().c
+    voices, newest = sa.func.count(sa.distinct(one.voice)), sa.func.max(one.at)
+    query = sa.select(one.entity, voices, newest, sa.func.max(one.case)).group_by(one.entity)
+    return list(connection.execute(query.order_by(voices.desc(), newest.desc()).limit(_LISTED)))
 
 
 def wrong_marks(connection: sa.Connection) -> Iterable[str]:

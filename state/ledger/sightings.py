@@ -175,3 +175,21 @@ def remove_sightings(
         for table in (sightings, marks):
             removed += writer.remove(table, (table.c.node == node) & table.c.entity.in_(hashes))
     return removed
+
+
+def entity_of(database: Database, kind: str, text: str) -> str:
+    """The keyed hash under which the payments of somebody are stored; empty if none are."""
+    secret = database.fetch(_SECRET)
+    return _hash(secret[0][0], kind, text) if secret else ""
+
+
+def payments_of(connection: sa.Connection, node: str, kind: str, entity: str) -> list[Any]:
+    """The payments of an entity, the newest first: their case and time."""
+    is_theirs = (_s.node == node, _s.kind == kind, _s.entity == entity)
+    query = sa.select(_s.case, _s.at).where(*is_theirs).order_by(_s.at.desc(), _s.position.desc())
+    return list(connection.execute(query))
+
+
+def newest_payment(connection: sa.Connection, node: str) -> int:
+    """When the newest payment of a node was that names somebody."""
+    return int(connection.scalar(sa.select(sa.func.max(_s.at)).where(_s.node == node)) or 0)

@@ -25,7 +25,7 @@ def sighting_of(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> Sig
     """
     time = fields.get(columns["time"]) if "time" in columns else datetime.now(UTC).isoformat()
     at = _moment(time)
-    ids = {kind: _id(fields.get(columns[kind])) for kind in columns if kind not in SIGHTED}
+    ids = {kind: id_of(fields.get(columns[kind])) for kind in columns if kind not in SIGHTED}
     who = {kind: text for kind, text in ids.items() if text}
     if at is None or not who:
         return None
@@ -52,7 +52,7 @@ def unread(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> set[str]
 
 def _read(what: str, value: Scalar) -> object:
     if what not in SIGHTED:
-        return _id(value)
+        return id_of(value)
     if what == "time":
         return _moment(value)
     if what == "amount":
@@ -68,7 +68,7 @@ def _whole(amount: float) -> int:
     return round(max(-_MOST, min(_MOST, amount * AMOUNT_UNIT)))
 
 
-def _id(value: Scalar) -> str | None:
+def id_of(value: Scalar) -> str | None:
     """An id, however it is written; None for a value that many share."""
     if value is None or isinstance(value, bool) or value == REDACTED:
         return None
