@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from acegraph.nodes.evidence.sightings.columns import id_of
 from acegraph.state import BulletPlaybook, InvalidSettings
-from acegraph.state.errors import UnknownDecision
+from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases
 from acegraph.state.ledger.marks import called_fraud, read_said
 from acegraph.state.ledger.sightings import entity_of, newest_payment, payments_of
@@ -74,7 +74,7 @@ def _entity(
         now = newest_payment(connection, node)
         payments = payments_of(connection, node, kind, entity)
     if not payments:
-        raise UnknownDecision(f"no payment in this playbook names {kind} {name!r}")
+        raise InvalidInput(f"no payment in this playbook names {kind} {name!r}")
     window = replace(learned, days=days or learned.days) if learned else Evidence(1, days or _DAYS)
     settled, frauds = read_said(playbook.database, (node, kind, entity), now, "", window)
     newest = tuple(row.case for row in payments[:10])
