@@ -93,7 +93,8 @@ def train(
         taken = _taken_in(file, columns, context, online=online)
         report, bullets = _learned(taken, context, limits, online=online)
     facts = {**report.to_json(), **taken.rows(report), "warnings": warnings}
-    told = facts | {"refinement": _in_words(report.refinement)}
+    words = report.refinement.removeprefix("refined: ").rpartition(", by ")[0]
+    told = facts | {"refinement": words}  # --json has the number
     if found := report.held_out:  # the mistakes on the very cases that it learned from flatter
         is_limited = found.get("highest_risk", 1) < _SURE
         words = _HELD_OUT + (_BORNE_OUT if is_limited else "")
@@ -109,11 +110,6 @@ def train(
     )
     if report.failed:
         raise typer.Exit(1)
-
-
-def _in_words(refinement: str) -> str:
-    """Why rules were put in place of others, without the number that --json has."""
-    return refinement.removeprefix("refined: ").rpartition(", by ")[0]
 
 
 def _learned(

@@ -179,6 +179,7 @@ def bullet_table(
 ) -> Table:
     """Bullets with their counters and their backtest, and what labelled cases say, if given."""
     known = standings or {}
+    below = "; below: by the dates and amounts of the labelled cases"
     return _grid(
         title,
         ["id", "=heuristic", "source", "status", ">helpful", ">harmful", ">shown", ">backtest"],
@@ -191,7 +192,9 @@ def bullet_table(
             for b in bullets
         ),
         "helpful and harmful: outcomes where it fired, also while it was held back and not shown; "
-        "backtest: right of fired, before it acted" + "".join(_terms(known.values())),
+        "backtest: right of fired, before it acted"
+        + below
+        * any(any(vars(one).values()) for one in known.values()),
     )
 
 
@@ -204,10 +207,10 @@ def _heuristic(bullet: Bullet) -> Text:
 
 def _standing(standing: "Standing | None") -> Iterator[Text]:
     """When it was last right, how much more of what is rare it finds than there usually is, and
-    what the playbook has of it.
+    what mistakes would cost more without it.
     """
     if standing and standing.last_right:
-        yield Text(f"last {standing.last_right[:10]}")
+        yield Text(f"last right {standing.last_right[:10]}")
     if standing and standing.lift is not None:
         yield Text(f"{standing.lift:g} x usual share")
     if standing and (saved := standing.saved_a_week) is not None:
@@ -215,20 +218,6 @@ def _standing(standing: "Standing | None") -> Iterator[Text]:
     if standing and (stopped := standing.stopped_a_day):
         rare = f"stops 1 honest in {_whole(1 / stopped)} days"
         yield Text(rare if stopped < 1 else f"stops {_whole(stopped)} honest a day")
-
-
-def _terms(standings: "Iterable[Standing]") -> Iterator[str]:
-    """What the words of `_standing` mean that stand in a table."""
-    known = list(standings)
-    if any(one.last_right for one in known):
-        yield "; last: the newest payment that it gets right"
-    if any(one.lift is not None for one in known):
-        yield "; x usual share: how many times as often it is right as its verdict is there anyway"
-    if any(one.saved_a_week is not None for one in known):
-        yield (
-            "; saves, stops: what mistakes would cost more on the labelled cases without it, by "
-            "the dates of the payments, and the honest ones that it alone has declined"
-        )
 
 
 def _backtest(bullet: Bullet) -> str:
@@ -310,7 +299,7 @@ def backtest_table(records: "Sequence[Record]") -> Table:
         "Backtest",
         [
             *("=what", ">fires", ">frauds", ">good", ">precision, 95 %", ">recall"),
-            *(">money of frauds", ">of good", ">adds"),
+            *(">money of\nfrauds", ">of\ngood", ">adds"),
         ],
         rows,
         "adds: frauds / good payments on which the playbook without the rule says something else; "

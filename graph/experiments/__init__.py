@@ -1,1 +1,1 @@
-"""Experiments on learning: every way of deciding on the same cases, baselines, duels, pictures."""
+"""Experiments on learning: every way of deciding on the same cases, baselines, duels, reports."""

@@ -3,22 +3,16 @@
 Inside a run nodes/judge/review.py asks.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import cast
 
-from acegraph.graph.metrics.records import Cases, Record
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import InvalidInput
-from acegraph.state.maintenance.people.review_queue import (
-    HumanVerdict,
-    Waiting,
-    give_verdict,
-    waiting,
-)
+from acegraph.state.maintenance.people.review_queue import HumanVerdict, give_verdict
 from acegraph.state.maintenance.people.second_person import acts_on_one_word
 from acegraph.state.run.review_answers import ApprovalAnswer, VerdictAnswer, read_answer
 from acegraph.state.values import Status
@@ -43,31 +37,6 @@ class Answered:
             "stands": label and {"label": label.value, "source": label.source},
             "curation": self.learned and self.learned.to_json(),
         }
-
-
-@dataclass(frozen=True)
-class Question:
-    """What waits for a person."""
-
-    entry: Waiting
-    groups: dict[str, list[Record]]
-    """What a rule does in the groups of each protected field, by the field."""
-
-    def to_json(self) -> dict[str, object]:
-        """The entry with the figures of the groups."""
-        told = {name: [one.to_json() for one in records] for name, records in self.groups.items()}
-        return {**asdict(self.entry), "groups": told}
-
-
-def questions(playbook: BulletPlaybook) -> Iterator[Question]:
-    """Everything that waits for a person, transactions first."""
-    tried = dict[str, Cases]()
-    for entry in waiting(playbook):
-        groups = dict[str, list[Record]]()
-        if entry.kind == "approval" and (rule := playbook.get_bullet(entry.id)).condition:
-            cases = tried.setdefault(rule.node, Cases(playbook.cases(rule.node)))
-            groups = cases.by_group(rule.condition)
-        yield Question(entry, groups)
 
 
 def answer_outside_run(

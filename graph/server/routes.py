@@ -16,12 +16,7 @@ from starlette.responses import Response
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
-from acegraph.graph.operations.review import (
-    answer_outside_run,
-    approve_outside_run,
-    questions,
-    switch,
-)
+from acegraph.graph.operations.review import answer_outside_run, approve_outside_run, switch
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Call, Endpoint, Json, in_json, refusal
@@ -103,7 +98,7 @@ def show_task(call: Call) -> object:
 
 def list_waiting(call: Call) -> object:
     """What waits for a person: transactions first, then bullets."""
-    return {"waiting": [one.to_json() for one in questions(call.service.playbook)]}
+    return {"waiting": [asdict(entry) for entry in waiting(call.service.playbook)]}
 
 
 def answer(call: Call) -> object:

@@ -64,17 +64,21 @@ def review(
 
 
 def _list(book: "BulletPlaybook") -> None:
-    from acegraph.graph.operations.review import questions
+    from acegraph.graph.metrics.records import Cases
+    from acegraph.state.maintenance.people.review_queue import waiting
 
-    asked, lines = list(questions(book)), list[str]()
-    for one in asked:
-        entry, about = one.entry, " ".join(one.entry.about.split())
+    entries, told, lines = waiting(book), list[object](), list[str]()
+    for entry in entries:
+        about, facts = " ".join(entry.about.split()), asdict(entry)
         lines.append(f"{entry.kind:<9} {entry.id}  since {entry.since[:16]}: {entry.why}")
         lines.append(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
-        for name, groups in one.groups.items():
-            lines += (f"          {name} {_group(group)}" for group in groups)
-    count = f"{len(asked)} waiting" if asked else "nothing waits for a person"
-    tell({"waiting": [one.to_json() for one in asked]}, *lines, count)
+        if entry.kind == "approval" and (rule := book.get_bullet(entry.id)).condition:
+            found = Cases(book.cases(rule.node)).by_group(rule.condition)
+            facts["groups"] = {n: [one.to_json() for one in some] for n, some in found.items()}
+            lines += (f"          {n} {_group(one)}" for n, some in found.items() for one in some)
+        told.append(facts)
+    count = f"{len(entries)} waiting" if entries else "nothing waits for a person"
+    tell({"waiting": told}, *lines, count)
 
 
 def _group(record: "Record") -> str:

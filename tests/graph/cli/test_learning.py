@@ -78,7 +78,7 @@ def test_train_says_that_the_frauds_it_catches_are_old_ones() -> None:
     bullets = json.loads(run("playbook", "list", "--playbook", "a.db", "--json").stdout)["bullets"]
     assert last in [bullet["last_right"][:10] for bullet in bullets]
     shown = run("playbook", "list", "--playbook", "a.db").stdout
-    assert f"last {last}" in " ".join(shown.split())
+    assert f"last right {last}" in " ".join(shown.split())
 
 
 def test_where_fraud_is_rare_train_says_how_much_more_of_it_a_rule_finds() -> None:
@@ -107,7 +107,6 @@ def test_with_costs_and_dates_train_says_what_each_rule_saves_and_stops() -> Non
     told = " ".join(run(*train).stdout.split())
     assert re.search(r"saves [\d,]+ a week", told)
     assert re.search(r"stops 1 honest in \d+ days", told)
-    assert "saves, stops: what mistakes would cost more" in told
     (one, *_) = json.loads(run("playbook", "list", "--playbook", "a.db", "--json").stdout)[
         "bullets"
     ]

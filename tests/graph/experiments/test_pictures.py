@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.graph.cli.tables import bullet_table, money_table
 from acegraph.graph.experiments.experiment import Experiment
-from acegraph.graph.experiments.pictures import Picture, learning_pictures
+from acegraph.graph.experiments.report.page import declined_so_far
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet
@@ -36,9 +36,9 @@ def bullet(content: str = "DECLINE when amount >= 9", **evidence: Any) -> Bullet
     return Bullet("b7", content, "fraud_detection", evidence=evidence or BACKTEST)
 
 
-def ends(picture: Picture) -> dict[str, float]:
+def ends(runs: dict[str, list[Run]], *, is_fraud: bool) -> dict[str, tuple[float, float]]:
     """Where each line ends."""
-    return {line.name: line.points[-1][1] for line in picture.lines}
+    return {name: points[-1] for name, points in declined_so_far(runs, is_fraud=is_fraud).items()}
 
 
 def cells(table: Any, column: int) -> list[str]:
@@ -47,12 +47,8 @@ def cells(table: Any, column: int) -> list[str]:
 
 @pytest.mark.parametrize("vanilla", [[], [Run()]])
 def test_a_run_without_cases_has_no_line_in_any_picture(vanilla: list[Run]) -> None:
-    runs = {"vanilla": vanilla, "online": [some_run(1)]}
-    for picture in learning_pictures(runs):
-        assert list(ends(picture)) == ["online only"]
-    for picture in (*learning_pictures({}), *learning_pictures({"vanilla": vanilla})):
-        assert picture.lines == []
-        assert "<polyline" not in picture._repr_html_()
+    assert ends({"vanilla": vanilla, "online": [some_run(1)]}, is_fraud=True).keys() == {"online"}
+    assert ends({}, is_fraud=True) == ends({"vanilla": vanilla}, is_fraud=False) == {}
 
 
 def rare(caught: int, false: int) -> Run:
@@ -66,18 +62,15 @@ def rare(caught: int, false: int) -> Run:
 
 
 def test_the_pictures_of_the_stream_show_who_catches_none() -> None:
-    caught, declined = learning_pictures({"vanilla": [rare(0, 5)], "offline": [rare(9, 25)]})
-    assert ends(caught) == {"vanilla": 0, "offline, frozen": 9}
-    assert ends(declined) == {"vanilla": 5, "offline, frozen": 25}
-    assert (caught.right, caught.top, declined.top) == (1000, 9, 25)
+    runs = {"vanilla": [rare(0, 5)], "offline": [rare(9, 25)], "depth_3_tree": [rare(9, 9)]}
+    assert ends(runs, is_fraud=True) == {"vanilla": (1000, 0), "offline": (1000, 9)}
+    assert ends(runs, is_fraud=False) == {"vanilla": (1000, 5), "offline": (1000, 25)}
 
 
 def test_a_line_of_many_cases_is_drawn_from_its_first_to_its_last_with_few_points() -> None:
     run = Run(["DECLINE"] * 5_000, ["DECLINE"] * 5_000, [None] * 5_000)
-    picture, _ = learning_pictures({"vanilla": [run]})
-    drawn = picture.lines[0].points
-    assert (len(drawn), drawn[0], drawn[-1]) == (600, [1, 1], [5_000, 5_000])
-    assert picture._repr_html_().count(",") < 1_000
+    drawn = declined_so_far({"vanilla": [run]}, is_fraud=True)["vanilla"]
+    assert (len(drawn), drawn[0], drawn[-1]) == (600, (1, 1), (5_000, 5_000))
 
 
 def test_measures_of_no_cases_are_none_or_chance() -> None:

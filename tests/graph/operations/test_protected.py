@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from command_line import from_json, run
 
-from acegraph.graph.operations.review import questions
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import BulletPlaybook, Case, Condition, Field, Task
 
@@ -43,11 +42,13 @@ def test_review_shows_the_groups_beside_the_rule(waits: BulletPlaybook, tmp_path
     assert entry["groups"]["sex"][1]["false_positive_rate"] == 1 / 16
 
 
-def test_a_rule_of_a_person_waits_with_who_proposed_it_and_why(waits: BulletPlaybook) -> None:
+def test_a_rule_of_a_person_waits_with_who_proposed_it_and_why(
+    waits: BulletPlaybook, tmp_path: Path
+) -> None:
     rule, origin = 'DECLINE when sex is "F"', {"author": "ann", "reason": "a ring"}
     Curator(gate="off").awaiting_approval().curate(
         rule, NODE, waits, condition=Condition.parse(rule), origin=origin
     )
-    *_, last = questions(waits)
-    assert last.entry.why == "proposed by ann: a ring"
-    assert {one.name: one.wrong.part for one in last.groups["sex"]} == {"F": 16, "M": 0}
+    *_, last = from_json(run(tmp_path, "review", "--json", "--playbook", "ace.db"))["waiting"]
+    assert last["why"] == "proposed by ann: a ring"
+    assert [one["fired"]["honest"] for one in last["groups"]["sex"]] == [16, 0]
