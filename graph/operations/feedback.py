@@ -29,15 +29,13 @@ from acegraph.state.run.schema import RunSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values import (
-    ANALYST,
-    JUDGE,
     UNDECIDED,
     Label,
     Recorded,
     Transaction,
     Verdict,
-    clean_text,
-    folded_source,
+    check_id,
+    check_source,
     is_absence,
     parse_verdict,
 )
@@ -109,11 +107,9 @@ def feedback(
     honest label that comes before its source can know (`mature_days` of the
     policy) is refused.
     """
-    if not isinstance(playbook, BulletPlaybook) or not isinstance(decision_id, str):
-        raise InvalidInput(
-            "feedback wants the playbook, the id of a decision as a text, and its label; found "
-            f"{type(playbook).__name__} and {quoted(decision_id)}"
-        )
+    if not isinstance(playbook, BulletPlaybook):
+        raise InvalidInput(f"feedback wants the playbook first, not {quoted(playbook)}")
+    check_id(decision_id)
     answer = _label(playbook.task().stored(label), source, at)
     recorded = playbook.label(decision_id, answer, learn=True)
     if recorded.missing:
@@ -196,8 +192,7 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
     for line, row in lines:
         cells = {name: cell.strip() for name, cell in row.items()}
         try:
-            if not cells["decision_id"]:
-                raise InvalidInput("no decision_id")
+            check_id(cells["decision_id"])
             answer = _label(row["label"], cells.get("source") or source, cells.get("at") or at)
         except InvalidInput as error:
             raise InvalidDataset(f"{file}: line {line}: {error}") from None
@@ -205,21 +200,23 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
     return labels
 
 
-def read_label(item: Mapping[str, object], task: Task = CARD_PAYMENTS) -> tuple[str, Label]:
-    """The label in an object that somebody sent: `decision_id`, `label`, perhaps `source`, `at`.
+def read_label(
+    item: Mapping[str, object], task: Task = CARD_PAYMENTS, sender: str = ""
+) -> tuple[str, Label]:
+    """The label in an object that somebody sent: `decision_id`, `label`, perhaps `source`, `at`;
+    it is signed with the name of its `sender`.
 
     >>> read_label({"decision_id": "order-1", "label": "fraud", "source": "chargeback"})
     ('order-1', Label(value='DECLINE', source='chargeback', known_at=''))
     """
     check_names(item, ("decision_id", "label", "source", "at"), ("decision_id", "label"))
-    source, at = clean_text(str(item.get("source") or "feedback")), str(item.get("at") or "")
-    if folded_source(source) == JUDGE or folded_source(source).startswith(ANALYST):
-        raise InvalidInput("the sources judge and analyst:NAME are not for a client to give")
-    return str(item["decision_id"]), _label(task.stored(item["label"]), source, at)
+    given, at = item.get("source"), str(item.get("at") or "")
+    source = check_source("feedback" if given is None else given, sender)
+    return check_id(item["decision_id"]), _label(task.stored(item["label"]), source, at)
 
 
 def _label(value: object, source: str, at: str) -> Label:
-    return Label(parse_verdict(value), source, as_past(at) if at else "")
+    return Label(parse_verdict(value), check_source(source), as_past(at) if at else "")
 
 
 def check_names(

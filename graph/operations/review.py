@@ -50,7 +50,10 @@ def answer_outside_run(
     label = human_verdict.recorded.label
     assert label is not None
     # The label is stored by now: feedback counts nothing twice, and learns if nobody has yet.
-    learned = feedback(playbook, decision_id, label.value, source=label.source).curation
+    waiting = Curator().awaiting_approval(lowering_only=True)
+    learned = feedback(
+        playbook, decision_id, label.value, source=label.source, curator=waiting
+    ).curation
     return Answered(human_verdict, learned, human_verdict.is_by(answer))
 
 

@@ -15,14 +15,13 @@ from langgraph_sdk.auth import types
 
 from acegraph.graph.server.access import bearer_token
 from acegraph.graph.server.service import Service, ServiceSettings
-from acegraph.state.gone import SETTINGS
 
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
 )
 """What a config may hold. LangGraph makes other keys settings, which override the server's own."""
-_SIGNATURE: Final = "langgraph_auth"
-"""The prefix of the settings in which the server says who runs a graph."""
+_OPEN: Final = frozenset({"node"})
+"""The settings that a run may choose; all others are the operator's, and so are the labels."""
 
 
 _Asked = dict[str, Any]
@@ -68,14 +67,13 @@ async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.Fil
     """A run in the name of its user, from the start or from where it waits for an answer."""
     given = value.get("kwargs") or {}
     config, command = given.get("config") or {}, given.get("command") or {}
-    context, settings = given.get("context") or {}, config.get("configurable") or {}
+    context, asked = given.get("context") or {}, given.get("input")
     refused = [
         *(name for name in config if name not in _CONFIG),
         # The server has signed `configurable` by now; a client's own entries are in `context` too.
-        *(name for name in context if name.startswith(_SIGNATURE)),
+        *(name for name in context if name not in _OPEN),
         *(name for name, to in command.items() if name != "resume" and to is not None),
-        # What the operator wants; the server merges both.
-        *(name for name in ("policy", *SETTINGS) if name in context or name in settings),
+        *(name for name in ("ground_truth",) if isinstance(asked, dict) and name in asked),
     ]
     if refused:
         raise Auth.exceptions.HTTPException(403, f"not for a client to set: {', '.join(refused)}")

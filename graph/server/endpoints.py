@@ -91,7 +91,7 @@ class Endpoint:
         content = {"application/json": {"schema": {}, "example": self.given}}
         return {
             "summary": (self.handler.__doc__ or "").partition("\n")[0],
-            "description": f"For the role {self.role} and those above it." if self.role else "",
+            "description": f"For the role {self.role}." if self.role else "",
             "security": [{"token": []}] if self.role else [],
             "responses": {"200": {"description": "done"}},
             "parameters": [

@@ -6,9 +6,10 @@ only a process knows carries the label `worker`.
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import version
-from typing import Final, cast
+from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -20,6 +21,8 @@ from acegraph.graph.operations.review import answer_outside_run, approve_outside
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Call, Endpoint, Json, in_json, refusal
+from acegraph.graph.server.service import EVERYBODY
+from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceInput
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.ledger.lookups import ledger_counts
@@ -28,7 +31,8 @@ from acegraph.state.run.review_answers import signature
 from acegraph.state.task.card_payments import DEFAULT_NODE
 from acegraph.state.task.schema import json_schema
 
-_GIVEN: Final = ("transaction", "decision_id", "ground_truth")
+P, T = ParamSpec("P"), TypeVar("T")
+_GIVEN: Final = ("transaction", "decision_id")
 _PAYMENT: Final = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
 _ORDER: Final = {"transaction": _PAYMENT, "decision_id": "order-1"}
 _LABEL: Final = {"decision_id": "order-1", "label": "DECLINE", "source": "chargeback"}
@@ -38,9 +42,10 @@ _ANSWER: Final = {"verdict": "DECLINE", "why": "the customer denies it"}
 
 async def decide(call: Call) -> object:
     """Decide one transaction or many. A decision id that was used before gives the same answer."""
-    for item in call.items:
-        check_names(item, _GIVEN)
-    answers = await call.service.decide([cast(AceInput, item) for item in call.items])
+    read = [_or_error(check_names, item, _GIVEN) or item for item in call.items]
+    sound = [cast(AceInput, one) for one in read if isinstance(one, dict)]
+    decided = iter(await call.service.decide(sound))
+    answers = [next(decided) if isinstance(one, dict) else one for one in read]
     if call.is_one and isinstance(answers[0], AceError):
         return refusal(answers[0])
     texts: list[object] = [
@@ -54,10 +59,33 @@ async def decide(call: Call) -> object:
 
 def give_labels(call: Call) -> object:
     """Give the labels of stored decisions, one or many: id and label are enough."""
-    task = call.service.playbook.task()
-    labels = [read_label(item, task) for item in call.items]
+    playbook, sender = call.service.playbook, call.user.name if call.user != EVERYBODY else ""
+    read = [_or_error(read_label, item, playbook.task(), sender) for item in call.items]
+    if call.is_one and isinstance(read[0], InvalidInput):
+        raise read[0]
+    labels = [one for one in read if isinstance(one, tuple)]
+    waiting = Curator().awaiting_approval(lowering_only=True)
     learn = call.service.settings.learn
-    return asdict(feedback_many(call.service.playbook, labels, learn=learn))
+    report = feedback_many(playbook, labels, learn=learn, curator=waiting)
+    refused = [
+        {"item": number, "error": in_json(one)}
+        for number, one in enumerate(read)
+        if isinstance(one, InvalidInput)
+    ]
+    return {**asdict(report), "refused": refused}
+
+
+def _or_error(
+    read: Callable[Concatenate[dict[str, object], P], T],
+    item: dict[str, object],
+    *more: P.args,
+    **named: P.kwargs,
+) -> T | InvalidInput:
+    """What is read of an item, or why it is refused."""
+    try:
+        return read(item, *more, **named)
+    except InvalidInput as error:
+        return error
 
 
 def show_decision(call: Call) -> object:
@@ -153,8 +181,8 @@ def metrics(call: Call) -> object:
 
 
 ENDPOINTS: Final = (
-    Endpoint("POST", "/decisions", "analyst", decide, _ORDER),
-    Endpoint("POST", "/labels", "analyst", give_labels, _LABEL),
+    Endpoint("POST", "/decisions", "feed", decide, _ORDER),
+    Endpoint("POST", "/labels", "feed", give_labels, _LABEL),
     Endpoint("GET", "/task", "viewer", show_task, query=("node",)),
     Endpoint("GET", "/decisions/{id}", "viewer", show_decision, query=("replay",)),
     Endpoint("GET", "/playbook", "viewer", list_bullets),

@@ -13,7 +13,7 @@ from acegraph.state.errors import InvalidAnswer
 from acegraph.state.maintenance.people.second_person import acts_on_one_word, looked_at, to_look_at
 from acegraph.state.run.review_answers import ApprovalAnswer, check_subject, is_same_name
 from acegraph.state.run.schema import ApprovalData, Update
-from acegraph.state.values import ANALYST, DECLINE, Bullet, Status
+from acegraph.state.values import DECLINE, Bullet, Status, giver_of
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def _check_answer(
         "gave the label it was learned from": bullet.origin.get("label_source"),
         "wanted it back" if waits else "let it act": playbook.history(bullet_id)[-1]["source"],
     }
-    names = {part: str(who or "").removeprefix(ANALYST) for part, who in parts.items()}
+    names = {part: giver_of(str(who or "")) for part, who in parts.items()}
     part = next((part for part, who in names.items() if is_same_name(who, answer.who)), "")
     if part and not (alone or (waits and bullet.verdict == DECLINE)):
         raise InvalidAnswer(

@@ -25,6 +25,7 @@ from acegraph.state import InvalidSettings
 from acegraph.state.playbook.index import View
 from acegraph.state.run.schema import CurationData
 from acegraph.state.values import (
+    APPROVE,
     BY_ITSELF,
     MAX_CONTENT,
     PURGED,
@@ -91,12 +92,22 @@ class Curator:
         self.screen = screen
         self.entry: Status = "active"
         """The status of a bullet that is let in."""
+        self.lowering: Status = "active"
+        """That of one which lowers risk."""
 
-    def awaiting_approval(self) -> Curator:
-        """A copy of this curator that makes every bullet wait for a person's approval."""
+    def awaiting_approval(self, *, lowering_only: bool = False) -> Curator:
+        """A copy of this curator that makes every bullet, or those that lower risk, wait for a
+        person's approval.
+        """
         waiting = copy(self)
-        waiting.entry = "candidate"
+        waiting.lowering = "candidate"
+        if not lowering_only:
+            waiting.entry = "candidate"
         return waiting
+
+    def entry_of(self, bullet: Bullet) -> Status:
+        """The status of a bullet that is let in."""
+        return self.lowering if bullet.verdict == APPROVE else self.entry
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
@@ -188,9 +199,11 @@ class Curator:
             return Curation("held", reason, former.id, evidence)
         if former:
             bullet_id, reason = former.id, f"proposed again; {reason}"
-            playbook.set_status(bullet_id, self.entry, reason, "curator", proven_by=evidence)
+            playbook.set_status(
+                bullet_id, self.entry_of(draft), reason, "curator", proven_by=evidence
+            )
         else:
-            if doubt and self.entry == "active":
+            if doubt and self.entry_of(draft) == "active":
                 evidence = {**evidence, WAITS_FOR: doubt.reason}
             bullet_id = playbook.add_bullet(
                 draft.content,
@@ -199,7 +212,7 @@ class Curator:
                 condition=draft.condition,
                 problem_types=draft.problem_types,
                 confidence=draft.confidence,
-                status="candidate" if doubt else self.entry,
+                status="candidate" if doubt else self.entry_of(draft),
                 reason=reason,
                 proof="proven" if tested else "unproven",
                 evidence=evidence,
@@ -245,7 +258,7 @@ class Curator:
 
     def _test_again(self, bullet: Bullet, playbook: BulletPlaybook) -> None:
         """Let a candidate act if what it waited for has come: a backtest that stands."""
-        may_act = self.entry == "active" and WAITS_FOR in bullet.evidence
+        may_act = self.entry_of(bullet) == "active" and WAITS_FOR in bullet.evidence
         if not may_act or not bullet.condition or self.gate is None:
             return
         bullets = playbook.view(bullet.node).rows

@@ -217,6 +217,7 @@ class _Adoption:
             self.node,
             self.source,
             condition=condition,
+            status=self.curator.entry_of(draft),
             reason=why,
             proof="proven",
             evidence={**tested.to_json()},

@@ -16,19 +16,11 @@ from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, InvalidTransaction
 from acegraph.state.run.context import overlooked_settings, settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, Update
-from acegraph.state.values import (
-    UNDECIDED,
-    Clock,
-    Transaction,
-    clean_text,
-    is_derived,
-    parse_verdict,
-)
+from acegraph.state.values import UNDECIDED, Clock, Transaction, check_id, is_derived, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
-_MAX_ID: Final = 200
 _NOT_YET_WRITTEN: Final[Update] = {
     "decision": UNDECIDED,
     "risk_score": None,
@@ -99,14 +91,8 @@ def read_case(
             "waits for an answer"
         )
     decision_id = given.get("decision_id")
-    if decision_id is not None and not (
-        isinstance(decision_id, str)
-        and 0 < len(decision_id) <= _MAX_ID
-        and decision_id == clean_text(decision_id)
-    ):
-        raise InvalidTransaction(f"a decision_id is plain text of 1 to {_MAX_ID} characters")
-    came = Transaction.of(given.get("transaction"))
-    node, case_id = settings["node"], decision_id or uuid.uuid4().hex
+    case_id = uuid.uuid4().hex if decision_id is None else check_id(decision_id)
+    came, node = Transaction.of(given.get("transaction")), settings["node"]
     understood = understand(came, playbook, node, case_id, keeps_derived=keeps_derived)
     transaction = understood.transaction
     truth = understood.task.stored(given.get("ground_truth"))

@@ -77,10 +77,19 @@ def _is_same(earlier: Label, label: Label) -> bool:
     return (earlier.value, earlier.source) == (label.value, label.source)
 
 
+def _is_delivered_again(label: Label, earlier: Label) -> bool:
+    """Whether a label that was given before is sent again; a person without a time thinks anew."""
+    if label.known_at:
+        return earlier.known_at == as_utc(label.known_at)
+    return not label.source.startswith(ANALYST)
+
+
 def repeated(
     writer: LedgerWriter, current: Mapping[str, Label | None], labels: Mapping[str, Label | None]
 ) -> list[str]:
-    """The cases whose labels were given before, with the same time or as a confirmation."""
+    """The cases whose labels were given before, with the same time, without one, or as a
+    confirmation.
+    """
     others = {
         case_id: label
         for case_id, label in labels.items()
@@ -92,10 +101,7 @@ def repeated(
         for case_id, label in others.items()
         for earlier in given.get(case_id, ())
         if _is_same(earlier, label)
-        and (
-            confirms(current[case_id], label)
-            or (label.known_at and earlier.known_at == as_utc(label.known_at))
-        )
+        and (confirms(current[case_id], label) or _is_delivered_again(label, earlier))
     ]
 
 

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from acegraph.state.database.tables import cases, history, outcomes, pruned
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values import PURGED, REFINEMENT, Bullet, Label, written
+from acegraph.state.values import PURGED, REFINEMENT, Bullet, Label, kind_of, written
 
 logger = logging.getLogger(__name__)
 
@@ -67,14 +67,18 @@ class PurgeFilter:
         """Whether a bullet is of a touched label, of the source, or of an imported file."""
         origin = bullet.origin
         if origin.get("decision") in touched:
-            return self.source in (None, origin.get("label_source"))
-        return not self.entities and self.source == (
-            origin.get("imported_from") or origin.get("label_source")
-        )
+            return self._is_of(origin.get("label_source"))
+        source = origin.get("imported_from") or origin.get("label_source")
+        return not self.entities and self._is_of(source)
+
+    def _is_of(self, source: object) -> bool:
+        """Whether it is this source, this kind of source, or what this user sent (`@NAME`)."""
+        kinds = (kind_of(source), source[source.rfind("@") :]) if isinstance(source, str) else ()
+        return self.source in (None, source, *kinds)
 
     def matches_label(self, label: Label, fields: Mapping[str, object]) -> bool:
         """Whether a label of a transaction with these fields is taken back."""
-        return self.source in (None, label.source) and (
+        return self._is_of(label.source) and (
             not self.entities
             or any(
                 fields.get(name) is not None and written(fields[name]) == written(value)

@@ -4,7 +4,6 @@ Whatever lowers the risk that is accepted of one payment waits for a second pers
 acts at once (graph/operations/policies.py).
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -15,6 +14,7 @@ from acegraph.state.task.reading import as_json, read_as
 from acegraph.state.values import CostMatrix, Data, DataView
 
 MOST_COSTS: Final = 1e9
+_MOST_DAYS: Final = 36_500
 _SHARES: Final = ("review_from", "review_to", "explore", "judge_bar")
 _SETTINGS: Final = (*_SHARES, "base_rate", "limit", "mature_days", "undecided")
 """What a run has among its settings as the policy has it."""
@@ -73,8 +73,8 @@ class Policy:
         if self.costs is not None:
             yield from _cost_faults(self.costs)
         for source, days in self.mature_days.items():
-            if not (math.isfinite(days) and days >= 0):
-                yield f"mature_days of {source!r} is a number of days from 0 on"
+            if not 0 <= days <= _MOST_DAYS:
+                yield f"mature_days of {source!r} is a number of days from 0 to {_MOST_DAYS:,}"
 
     def settings(self) -> Data:
         """The policy as a run has it among its settings, under the names that ledgers keep."""
@@ -104,13 +104,16 @@ USUAL: Final = Policy()
 
 
 def _cost_faults(costs: Mapping[str, float]) -> Iterator[str]:
-    names = CostMatrix.__dataclass_fields__
+    whole, names = CostMatrix(), CostMatrix.__dataclass_fields__
     for name, cost in costs.items():
         if name not in names:
             yield f"no cost {name!r}; there are {', '.join(names)}"
         elif not 0 <= cost <= MOST_COSTS:
             yield f"cost {name} is a number from 0 to {MOST_COSTS:,.0f}"
-    if not any(
-        costs.get(name, getattr(CostMatrix, name)) for name in ("missed_fraud", "missed_fee")
+        else:
+            whole = replace(whole, **{name: cost})
+    if (
+        whole.missed_fraud < whole.caught_fraud
+        or whole.missed_fraud + whole.missed_fee <= whole.caught_fraud
     ):
-        yield "a missed fraud costs something"
+        yield "a missed fraud costs something, and more than one that is caught"

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from acegraph.state.values.transaction import memos_in, names_of, render_fields
     from acegraph.state.values.transaction import without_quotes, without_remarks
     from acegraph.state.values.verdict import ANALYST, APPROVE, BY_ITSELF, DECLINE, GIVEN_LABEL
-    from acegraph.state.values.verdict import JUDGE, UNDECIDED, Verdict, folded_source, is_absence
+    from acegraph.state.values.verdict import JUDGE, UNDECIDED, Verdict, check_id, check_source
+    from acegraph.state.values.verdict import folded_source, giver_of, is_absence, kind_of
     from acegraph.state.values.verdict import log_odds_of, other, parse_decision, parse_verdict
     from acegraph.state.values.verdict import sign_of
 

@@ -1,12 +1,14 @@
-"""The two answers, the words that people use for them, and who gave one as a label.
+"""The two answers, the words that people use for them, and who gave one as a label, under which id.
 
 Other texts are allowed as a source, and are no more than names.
 """
 
 import math
+import re
 from typing import Final, Literal
 
-from acegraph.state.errors import InvalidInput, quoted
+from acegraph.state.errors import InvalidInput, InvalidTransaction, quoted
+from acegraph.state.values.plain import clean_text
 
 Verdict = Literal["APPROVE", "DECLINE"]
 APPROVE: Final = "APPROVE"
@@ -29,6 +31,11 @@ NO_CHARGEBACK: Final = "no_chargeback"
 """The label is the absence of a complaint: it proves nothing where the payment was declined."""
 ANALYST: Final = "analyst:"
 """A person gave the label; the name of the person follows."""
+_KIND: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,59}")
+_SOURCE: Final = re.compile(
+    rf"{_KIND.pattern}(@[A-Za-z0-9_-]{{1,64}})?|{ANALYST}[A-Za-z0-9][A-Za-z0-9 ._@+-]{{0,99}}"
+)
+_MAX_ID: Final = 200
 BY_ITSELF: Final = ("curator", "offline", "online")
 """The signatures of changes that no person made: the curator, or the source of a learned bullet."""
 
@@ -87,8 +94,46 @@ def is_absence(source: str) -> bool:
 
 
 def folded_source(source: str) -> str:
-    """A source without differences in writing."""
-    return "_".join(source.lower().replace("-", " ").replace("_", " ").split())
+    """A source without differences in writing, and without who sent the label."""
+    return "_".join(kind_of(source).lower().replace("-", " ").replace("_", " ").split())
+
+
+def check_id(decision_id: object) -> str:
+    """The id of a decision, wherever it comes from."""
+    is_plain = isinstance(decision_id, str) and decision_id == clean_text(decision_id)
+    if is_plain and 0 < len(decision_id) <= _MAX_ID and decision_id.isprintable():
+        return decision_id
+    raise InvalidTransaction(f"a decision_id is one line of plain text, 1 to {_MAX_ID} characters")
+
+
+def check_source(source: object, sender: str | None = None) -> str:
+    """The source of a label, wherever it comes from. What a client sent is signed with its name,
+    `sender`, if it has one; a client speaks neither for a judge nor for a person.
+
+    >>> check_source("analyst:ann"), check_source("chargeback", "shop")
+    ('analyst:ann', 'chargeback@shop')
+    """
+    text = source.strip() if isinstance(source, str) else ""
+    if not (_SOURCE if sender is None else _KIND).fullmatch(text):
+        raise InvalidInput(f"a source is 1 to 60 letters, digits, spaces or _.-; {quoted(source)}")
+    if sender is not None and folded_source(text) == JUDGE:
+        raise InvalidInput("the source judge is not for a client to give")
+    return f"{text}@{sender}" if sender else text
+
+
+def giver_of(source: str) -> str:
+    """The person or the user whom a source names; without one the source itself.
+
+    >>> giver_of("analyst:ann"), giver_of("chargeback@shop"), giver_of("file")
+    ('ann', 'shop', 'file')
+    """
+    is_person = source.startswith(ANALYST)
+    return source.removeprefix(ANALYST) if is_person else source.rpartition("@")[2]
+
+
+def kind_of(source: str) -> str:
+    """A source without the user who sent the label."""
+    return source if source.startswith(ANALYST) else source.partition("@")[0]
 
 
 def log_odds_of(risk: float) -> float:

@@ -156,7 +156,7 @@ def users(
 
     Options:
         name: Letters, digits, - or _; none: list the users.
-        role: viewer, analyst, approver or administrator.
+        role: feed, viewer, analyst, approver or administrator.
         remove: Remove the user; the token is refused from then on.
     """
     from acegraph.state.maintenance.people.users import add_user, remove_user

@@ -178,7 +178,7 @@ def _answer_lines(playbook: "BulletPlaybook", context: AceContext) -> None:
     parts = gather_parts(playbook, context=context)
     for lines in _batches():
         for answer in _answers(parts, lines, learn=context.learn is not False):
-            typer.echo(json.dumps(answer, ensure_ascii=False))
+            typer.echo(json.dumps(answer))
         sys.stdout.flush()
 
 

@@ -17,8 +17,10 @@ from acegraph.state.database import tables
 from acegraph.state.database.base import Database
 from acegraph.state.errors import InvalidInput
 
-Role = Literal["viewer", "analyst", "approver", "administrator"]
-"""Each role may do what the roles before it may."""
+Role = Literal["feed", "viewer", "analyst", "approver", "administrator"]
+"""A feed sends transactions and labels, and may do nothing else. Of the others each may do what the
+ones before it may; of them only an administrator may do what a feed may.
+"""
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _name: Final = tables.users.c.name
@@ -39,7 +41,11 @@ class User:
 
         >>> User("ann", "approver").may("analyst"), User("bob", "viewer").may("analyst")
         (True, False)
+        >>> User("shop", "feed").may("viewer"), User("ann", "approver").may("feed")
+        (False, False)
         """
+        if "feed" in (role, self.role):
+            return self.role in (role, "administrator")
         return ROLES.index(self.role) >= ROLES.index(role)
 
 

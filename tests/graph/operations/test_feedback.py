@@ -33,7 +33,7 @@ def write(file: Path, *lines: str) -> Path:
 
 @pytest.mark.parametrize(("book", "decision_id"), [("book", "d0"), (None, 4711)])
 def test_arguments_in_another_order_are_one_clear_line(book: object, decision_id: object) -> None:
-    with pytest.raises(InvalidInput, match="feedback wants the playbook, the id"):
+    with pytest.raises(InvalidInput, match=r"feedback wants the playbook|a decision_id is"):
         feedback(book or BulletPlaybook(), decision_id, "DECLINE")  # type: ignore[arg-type]
 
 
@@ -73,7 +73,7 @@ SETTINGS = {"node": NODE, "source": None, "learn_as": "online", "reflector_model
     ("lines", "message"),
     [
         (("decision_id,label", "d1,perhaps"), "line 2: "),
-        (("decision_id,label", ",DECLINE"), "line 2: no decision_id"),
+        (("decision_id,label", ",DECLINE"), "line 2: a decision_id is"),
         (("decision_id,label,at", "d1,DECLINE,soon"), "line 2: a time is ISO 8601"),
         (("decision_id,label,at", "d1,DECLINE,2099-01-01"), "line 2: 2099-01-01 has not come yet"),
         (("id,label", "d1,DECLINE"), "no column decision_id"),
@@ -237,7 +237,7 @@ def test_labels_are_read_from_a_pipe(tmp_path: Path) -> None:
         (["decision_id,label,label", "d1,DECLINE,APPROVE"], "two columns are named 'label'"),
         (["decision_id,verdict"], "no column label"),
         (["decision_id,label", "d1,fraud", "d2,perhaps"], "line 3: unknown label"),
-        (["decision_id,label", ",fraud"], "line 2: no decision_id"),
+        (["decision_id,label", ",fraud"], "line 2: a decision_id is"),
         ([""], "no rows"),
     ],
 )

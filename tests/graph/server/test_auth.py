@@ -27,7 +27,6 @@ from acegraph.state.task.policy import Policy
 
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
 ASKED = Policy(review_from=0, review_to=1)
-ASKED_OF_FRAUD = Policy(review_from=1, review_to=1)
 SPOOF = {"who": "bob", "verdict": "APPROVE", "why": "in another's name"}
 
 
@@ -46,7 +45,7 @@ class Place:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("secure")
     url = f"sqlite:///{folder / 'ace.db'}"
-    roles: dict[str, Role] = {"ann": "analyst", "bob": "analyst", "eve": "viewer"}
+    roles: dict[str, Role] = {"ann": "analyst", "bob": "analyst", "eve": "viewer", "shop": "feed"}
     with BulletPlaybook(url) as book:
         book.set_policy(ASKED)
         tokens = {n: f"{n}.{add_user(book.database, n, role)}" for n, role in roles.items()}
@@ -114,7 +113,7 @@ def test_without_a_valid_token_there_is_no_answer(server: Place, headers: dict[s
 
 
 def test_the_service_is_there_too_with_the_same_users(server: Place) -> None:
-    token = server.tokens["ann"]
+    token = server.tokens["shop"]
     body = {"transaction": {"amount": 20, "hour": 14}, "decision_id": "beside-1"}
     path = f"{server.address}/decisions"
     assert server.anybody.get(f"{server.address}/ready").status_code == 200
@@ -125,7 +124,9 @@ def test_the_service_is_there_too_with_the_same_users(server: Place) -> None:
     assert done.json()["decision"] == "APPROVE"
     page = f"{server.address}/metrics"  # ours, and not that of the LangGraph server
     assert server.anybody.get(page).status_code == 401
-    metrics = server.anybody.get(page, headers={"Authorization": f"Bearer {token}"}).text
+    metrics = server.anybody.get(
+        page, headers={"Authorization": f"Bearer {server.tokens['ann']}"}
+    ).text
     assert all(line.startswith(("#", "acegraph_")) for line in metrics.splitlines())
     with BulletPlaybook(server.playbook) as book:
         assert book.decision("beside-1")["decision"] == "APPROVE"
@@ -246,12 +247,17 @@ def test_everybody_runs_the_servers_assistants_and_nobody_makes_or_changes_one(
     server: Place,
 ) -> None:
     ann, bob = server.ann, server.bob
-    for theirs in ({"policy": {"explore": 1.0}}, {"base_rate": 1e-9}, {"redact": []}):
+    for theirs in (
+        *({"policy": {"explore": 1.0}}, {"base_rate": 1e-9}, {"redact": []}, {"seed": 1}),
+        *({"agent_model": "gpt-4o"}, {"mode": "vanilla"}, {"learn": False}),
+    ):
         made = ann.threads.create()["thread_id"]
         run = {"assistant_id": "ace", "input": {"transaction": RISKY}}
         for given in ({"context": theirs}, {"config": {"configurable": theirs}}):
             path = f"/threads/{made}/runs"
             assert refused(ann.http.post, path, json={**run, **given}) == 403, given
+    labelled = {**run, "input": {"transaction": RISKY, "ground_truth": "legit"}}
+    assert refused(ann.http.post, path, json=labelled) == 403
     common = bob.assistants.search()
     assert [found["metadata"]["created_by"] for found in common] == ["system", "system"]
     system = common[0]["assistant_id"]
@@ -347,7 +353,7 @@ async def test_a_run_cannot_take_its_users_name_away() -> None:
     """As a context with the user's own name would, where the server lets it through."""
     ctx: Any = SimpleNamespace(user=SimpleNamespace(identity="ann"), action="create_run")
     filled_in = {"langgraph_auth_user_id": "ann", "__after_seconds__": 0}
-    kwargs: dict[str, Any] = {"config": {"configurable": filled_in}, "context": {"mode": "online"}}
+    kwargs: dict[str, Any] = {"config": {"configurable": filled_in}, "context": {"node": "cards"}}
     assert await own_runs(ctx, {"kwargs": kwargs}) == {"owner": "ann"}
     kwargs["context"] = {"langgraph_auth_user_id": "ann"}
     with pytest.raises(Auth.exceptions.HTTPException):
@@ -379,12 +385,14 @@ def test_nobody_approves_what_their_own_thread_taught(server: Place) -> None:
     ann, cards = server.ann, {"node": "cards"}
     with BulletPlaybook(server.playbook) as playbook:
         know_cards(playbook)
-        playbook.set_policy(ASKED_OF_FRAUD, "cards")
+        playbook.set_policy(ASKED, "cards")
         thread = ann.threads.create()["thread_id"]
-        given = {"transaction": {"amount": 21, "tx_last_hour": 4}, "ground_truth": "DECLINE"}
+        given = {"transaction": {"amount": 21, "tx_last_hour": 4}}
         ann.runs.wait(thread, "ace_reviewed", input=given, context=cards)
+        verdict = {"resume": {"who": "ann", "verdict": "DECLINE", "why": "a test of cards"}}
+        ann.runs.wait(thread, "ace_reviewed", command=verdict, context=cards)
         asked = question(ann, thread)
-        assert (asked["kind"], asked["origin"]["label_source"]) == ("approval", "label")
+        assert (asked["kind"], asked["origin"]["label_source"]) == ("approval", "analyst:ann")
 
         def resume() -> Any:
             mine = {"who": "ann", "approve": True, "why": "mine"}
