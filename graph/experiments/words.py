@@ -29,12 +29,8 @@ def share(x: float) -> str:
 
 def names_of(experiment: "Experiment") -> dict[str, str]:
     """The modes and learners, with the names that reports show."""
-    return {name: label_of(name) for name in (*experiment.modes, *experiment.baselines)}
-
-
-def label_of(name: str) -> str:
-    """The name of a mode or a learner, as reports show it."""
-    return MODE_NAMES.get(name, name.replace("_", " "))
+    given = (*experiment.modes, *experiment.baselines)
+    return {name: MODE_NAMES.get(name, name.replace("_", " ")) for name in given}
 
 
 def footnotes(experiment: "Experiment") -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The playbook as a table, and one bullet with its evidence, its cases and its revisions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from starlette.responses import Response
@@ -42,7 +42,9 @@ class Row:
 
     @property
     def blocked(self) -> int | None:
-        """Labelled good payments that are declined because of it; None if it argues for none."""
+        """Labelled good payments that are declined because of it, or would be where it waits; None
+        if it argues for none.
+        """
         added = self.tried and self.tried.added
         return added.honest if added and self.bullet.verdict == DECLINE else None
 
@@ -86,11 +88,14 @@ def show_all(desk: Desk, visit: Visit) -> Response:
 
 
 def _row(desk: Desk, bullet: Bullet) -> Row:
+    ruleset = desk.ruleset()
+    if bullet.status == "candidate" and bullet.condition:  # what it would change
+        ruleset = replace(ruleset, rules=(*ruleset.rules, bullet))
     return Row(
         bullet,
-        desk.cases().record_of(bullet, desk.ruleset()),
+        desk.cases().record_of(bullet, ruleset),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
-        Standing.of(bullet, desk.cases(), desk.ruleset()),
+        Standing.of(bullet, desk.cases(), ruleset),
     )
 
 

@@ -414,3 +414,17 @@ def test_decisions_are_listed_and_found_by_the_time_of_the_payment(empty_office:
     assert shown == [str(datetime.now(UTC).date()), "2026-07-02", "2026-03-05"]
     found = viewer.get("/decisions?since=2026-03-01&until=2026-03-31")
     assert re.findall(r'<th scope="row"><a [^>]*>(\w+)</a>', found) == ["march"]
+
+
+def test_a_rule_that_waits_says_what_it_would_change(office: Office) -> None:
+    rule = "DECLINE when amount >= 60"
+    name = office.book.add_bullet(rule, office.desk.node, status="candidate", weight=9.0)
+    page = " ".join(
+        re.sub("<[^>]*>", " ", office.person("viewer").get(f"/playbook/{name}")).split()
+    )
+    cases, before = office.desk.cases(), office.desk.ruleset()
+    would = cases.declined(replace(before, rules=(*before.rules, office.book.get_bullet(name))))
+    turned = would & ~cases.declined(before)
+    for kind in (cases.fraud, cases.honest):
+        assert f"If it acts, {int((turned & kind).sum())} more of them are answered DECLINE" in page
+    assert (turned & cases.honest).any()
