@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# As `make install LOCKED=1`: the versions of .ci/requirements.txt, by their hashes.
+LOCKED ?=
 # Seeds that `make prove` and `make worlds` run at once, as `make prove JOBS=2`.
 JOBS ?= 1
 # One BLAS thread: two on a busy two-core machine stall each other.
@@ -10,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark test-ray docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds attacked test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark test-ray docs lint format types check release floors lock notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -21,6 +23,7 @@ $(STAMP): pyproject.toml
 	@echo "installing into $(VENV); the first time this takes a minute or two"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@if [ -n "$(LOCKED)" ]; then $(BIN)/python -m pip install --quiet --require-hashes -r .ci/requirements.txt; fi
 	@$(BIN)/python -m pip install --quiet --editable '.[dev]' 2> $(VENV)/install.log || (cat $(VENV)/install.log; exit 1)
 	@touch $(STAMP)
 
@@ -64,6 +67,9 @@ faults: $(STAMP)  ## break forty promises in a copy of the last commit, one by o
 
 screenshots: $(STAMP)  ## take the pictures of the desk for the documentation, from the demo's playbook
 	$(BIN)/python tests/support/desk_screenshots.py docs
+
+attacked: $(STAMP)  ## attack a service in eleven ways: how long another user waits, and the memory (ten minutes)
+	$(BIN)/python benchmarks/attacked_service.py
 
 soak: $(STAMP)  ## fail, tear and cut every write, kill workers, services and servers, attack the gate, audit the ledger, time crafted inputs (about an hour)
 	$(BIN)/python tests/support/sweep.py
@@ -130,7 +136,15 @@ format: $(STAMP)  ## format the code
 
 check: lint test test-slow test-learning test-pages  ## lint and all tests but those of test-desk
 
-release: $(STAMP)  ## wheel, source archive, bill of materials and licences in dist/, each tried (needs the network)
+LOCK := $(BIN)/python -m uv pip compile --quiet --no-header --generate-hashes --universal --python-version 3.11
+
+lock: $(STAMP)  ## write anew what the image and the checks install, by hash (needs the network)
+	$(LOCK) --upgrade --extra serve --extra postgres pyproject.toml -o deploy/requirements.txt
+	$(LOCK) --upgrade --extra dev pyproject.toml -o .ci/requirements.txt
+	$(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])" \
+		| $(LOCK) --upgrade - -o deploy/build-requirements.txt
+
+release: $(STAMP)  ## wheel, source archive, bill of materials, known holes and licences in dist/, each tried (needs the network)
 	$(BIN)/python tests/support/release.py
 
 floors: $(STAMP)  ## tests with the lowest and the newest versions of what we depend on (needs the network)

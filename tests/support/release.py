@@ -3,8 +3,8 @@
 `python tests/support/release.py` builds wheel and source archive, has twine check them, runs the
 demo and the hints for extras from the wheel alone, and runs the tests of the source archive from
 the source archive: all of them, or those that are named. Then it writes the bill of materials and
-the licences. `... floors` and `... newest` run tests with the lowest and the newest versions that
-pyproject.toml allows.
+the licences, and asks pip-audit for known holes. `... floors` and `... newest` run tests with the
+lowest and the newest versions that pyproject.toml allows.
 """
 
 import json
@@ -123,6 +123,13 @@ def write_materials(wheel: Path, folder: Path) -> None:
     print(f"{bill.name}: {len(parts)} packages; without a licence that is told: {unknown}")
 
 
+def look_for_holes() -> None:
+    """End where a hole is known of a package that the image installs, or none can be asked for."""
+    lock = ROOT / "deploy" / "requirements.txt"
+    words = ("pip-audit", "--strict", "--disable-pip", "--require-hashes", "--requirement", lock)
+    print(uv("tool", "run", *words).strip().splitlines()[-1])
+
+
 def _licences(part: dict[str, list[dict[str, dict[str, str]]]]) -> str:
     """The licences of a component, on one line: some packages give the whole text for a name."""
     words = [
@@ -151,6 +158,7 @@ def main(what: str = "", *tests: str) -> None:
         wheel, archive = build()
         try_wheel(wheel, folder)
         write_materials(wheel, folder)
+        look_for_holes()
         try_archive(archive, folder, [what, *tests] if what else [])
 
 
