@@ -73,7 +73,6 @@ attacked: $(STAMP)  ## attack a service in eleven ways: how long another user wa
 
 soak: $(STAMP)  ## fail, tear and cut every write, kill workers, services and servers, attack the gate, audit the ledger, time crafted inputs (about an hour)
 	$(BIN)/python tests/support/sweep.py
-	$(BIN)/python tests/support/killing.py 200 6
 	$(BIN)/python tests/support/interrupting.py 1000 25
 	$(BIN)/python tests/support/service_soak.py
 	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py tests/scenarios/test_derived_fields.py tests/scenarios/test_damage.py \

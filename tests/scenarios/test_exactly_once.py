@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from killing import kill_loop
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import RetryPolicy
 from ledger_cases import NODE, counters, record
 from ledger_worker import counted, live, run
 from postgres import Server, running_server
 from processes import PROCESSES
+from service_soak import Plan, soak
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import BulletPlaybook, Label, PlaybookError, verify
@@ -131,19 +131,13 @@ def test_one_mistake_delivered_by_many_at_once_is_learned_from_once(url: str | N
 
 
 @pytest.mark.slow
-def test_killed_workers_lose_nothing_and_count_nothing_twice(lasting_url: str) -> None:
-    found = kill_loop(lasting_url, kills=4, seed=3)
-    assert found.is_exact, found
-    assert found.acknowledged > 4
-
-
-@pytest.mark.slow
-def test_a_server_that_crashes_loses_nothing_that_was_acknowledged() -> None:
+def test_two_services_that_are_killed_and_cut_off_lose_nothing_and_count_nothing_twice() -> None:
     with running_server() as server:
         if server.handle is None:
             pytest.skip("somebody else's server is not ours to stop")
-        found = kill_loop(server.url(), kills=3, seed=4, server=server, stops=1)
-    assert found.is_exact, found
+        found = soak(server, Plan(decisions=400, workers=3, supervisors=1, stops=1, cuts=30))
+    assert found["faults"] == []
+    assert found["acknowledged"] >= 400
 
 
 def test_a_deadlock_with_somebody_elses_transaction_is_tried_again(postgres: Server) -> None:
