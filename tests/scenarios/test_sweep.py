@@ -8,7 +8,10 @@ import pytest
 from project_paths import DATA, SUPPORT
 from swept_acts import COMMANDS
 
-READ = {*"backtest doctor monitor replay desk serve".split(), "playbook list", "playbook history"}
+READ = {
+    *("backtest", "doctor", "monitor", "replay", "desk", "serve"),
+    *("playbook list", "playbook history", "entity show", "entity top"),
+}
 """These write nothing of their own: what the service writes is what `decide` and `feedback` do."""
 
 
