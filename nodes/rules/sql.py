@@ -7,29 +7,28 @@ PostgreSQL; sqlglot writes it for others.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
+from textwrap import fill
 from typing import Final
 
+from acegraph.nodes.rules.export.walk import Source, Walk
 from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import Ruleset, Scored
 from acegraph.nodes.rules.scale import TIE, RiskScale
 from acegraph.state import InvalidSettings
 from acegraph.state.task.field import Field
-from acegraph.state.values import (
-    APPROVE,
-    DECLINE,
-    MENTIONS,
-    UNDECIDED,
-    Comparison,
-    CostMatrix,
-    Scalar,
-)
+from acegraph.state.values import APPROVE, DECLINE, UNDECIDED, CostMatrix, Scalar
 from acegraph.state.values.plain import WEEKDAYS, ascii_lower
 
 _PARTS: Final = {"hour": "HOUR", "month": "MONTH", "weekday": "ISODOW"}
 _DAYS: Final = " ".join(f"WHEN {n} THEN '{day}'" for n, day in enumerate(WEEKDAYS, start=1))
+_NAMES: Final = {
+    "postgres": (63, ""), "redshift": (127, ""), "duckdb": (1_000, ""),
+    "bigquery": (300, "!\"$()*,./;?@[]\\^`{}~"), "databricks": (255, " ,;{}()\n\t="),
+}  # fmt: skip
+"""By dialect the longest name of a column in bytes, and characters that none has."""
 _LARGEST: Final = "1.7976931348623157e308"
 
 
@@ -46,12 +45,11 @@ def to_sql(
     >>> to_sql(Ruleset(), [Field("amount", "number")]).splitlines()[-1]
     'FROM decided'
     """
-    for bullet, _ in ruleset.points_by_bullet:
-        if bullet.condition and any(test.op == MENTIONS for test in bullet.condition.comparisons):
-            raise InvalidSettings(
-                f"{bullet.id}: SQL cannot say what a text mentions; score a file instead"
-            )
-    query = _Query(ruleset, _columns_of(fields)).text(table, ids)
+    longest, odd = _NAMES.get(dialect, (255, ""))
+    for name in (*(one.name for one in fields), ids or "", *table.split(".")):
+        if len(name.encode()) > longest or not set(name).isdisjoint(f"{odd}\0"):
+            raise InvalidSettings(f"{dialect} cannot hold the name {name!r}: rename the column")
+    query = _Query(Source(ruleset, tuple(fields)), _columns_of(fields)).text(table, ids)
     return query if dialect in ("duckdb", "postgres") else _translated(query, dialect)
 
 
@@ -91,9 +89,15 @@ class _Column:
 
     def fitted(self) -> tuple[str, str]:
         """The value where it is not in doubt, and where it is."""
-        doubt = _certain(self.doubt.replace("?", self.given))
-        value = f"CASE WHEN NOT {doubt} THEN {self.given} END"
-        return f"{value} AS {self.name}", f"{doubt} AS d{self.name}"
+        doubt = self.doubt.replace("?", self.given)
+        value = f"CASE WHEN {doubt} THEN NULL ELSE {self.given} END"
+        is_open = f"CASE WHEN {doubt} THEN NULL ELSE FALSE END"
+        return f"{value} AS {self.name}", f"{is_open} AS {self.open}"
+
+    @property
+    def open(self) -> str:
+        """Null where it is in doubt, else false."""
+        return f"u{self.name}" if self.doubt else "FALSE"
 
 
 def _columns_of(fields: Iterable[Field]) -> dict[str, _Column]:
@@ -132,13 +136,53 @@ def _read(field: Field) -> Iterator[tuple[str, str, str, str]]:
         yield field.name, "category", folded if spellings else text, " OR ".join(doubts)
 
 
-class _Query:
-    """The steps of the query: fields, doubts, tests, sums, decisions."""
+class _Tests(Walk[str]):
+    """Tests that are true, false, or null where they hang on a field in doubt: AND and OR keep it
+    so. Where doubts are not asked for, they count as missing.
+    """
 
-    def __init__(self, ruleset: Ruleset, columns: dict[str, _Column]) -> None:
-        self._ruleset, self._columns = ruleset, columns
-        tests = {test.key: test for one in ruleset.scored for test in one.tests}
-        self._tests = {key: (f"t{i}", test) for i, (key, test) in enumerate(tests.items())}
+    language = "SQL"
+
+    def __init__(
+        self, source: Source, columns: Mapping[str, _Column], *, asks_doubts: bool
+    ) -> None:
+        super().__init__(source)
+        self._columns, self._asks = columns, asks_doubts
+        self.kinds = {name: column.kind for name, column in columns.items()}
+
+    def _never(self, name: str) -> str:
+        """False, or null."""
+        return self._columns[name].open if self._asks else "FALSE"
+
+    def _always(self, holds: bool) -> str:
+        return str(holds).upper()
+
+    def _known(self, name: str, wanted: bool) -> str:
+        """Whether there is a value."""
+        said = f"{self._columns[name].name} IS {'NOT ' * wanted}NULL"
+        doubt = self._never(name)
+        return said if doubt == "FALSE" else f"({said}) <> {doubt}"
+
+    def _compared(self, name: str, op: str, value: Scalar) -> str:
+        """Whether a value compares so."""
+        sign = {"is": "=", "is not": "<>"}.get(op, op)
+        return f"COALESCE({self._columns[name].name} {sign} {_literal(value)}, {self._never(name)})"
+
+    def _both(self, parts: list[str]) -> str:
+        return " AND ".join(f"({one})" if " OR " in one else one for one in parts)
+
+    def _either(self, parts: list[str]) -> str:
+        return " OR ".join(parts)
+
+
+class _Query:
+    """The steps of the query: fields, rules, sums, decisions."""
+
+    def __init__(self, source: Source, columns: dict[str, _Column]) -> None:
+        self._ruleset, self._columns = source.ruleset, columns
+        self._open = _Tests(source, columns, asks_doubts=True)
+        self._as_is = _Tests(source, columns, asks_doubts=False)
+        self._doubts = [n for n in sorted(self._ruleset.that_matter) if self._is_doubted(n)]
 
     def text(self, table: str, ids: str | None) -> str:
         """The query for a table, whose ids are kept."""
@@ -146,8 +190,9 @@ class _Query:
         columns = self._columns.values()
         steps = {
             "given": [*kept, *(f"{column.value} AS {column.given}" for column in columns)],
-            "fields": ["*", *(part for c in columns if c.doubt for part in c.fitted())],
-            "tests": ["*", *(f"{self._holds(t)} AS {name}" for name, t in self._tests.values())],
+            "fields": ["*", *(", ".join(c.fitted()) for c in columns if c.doubt)],
+            "rules": ["*", *self._rules()],
+            "added": ["*", f"{self._total(self._certain())} AS sure"],
             "sums": [*kept, *self._sums()],
             "decided": [*kept, "fired AS rules", *self._decided()],
         }
@@ -158,97 +203,112 @@ class _Query:
         last = _listed([*kept, "points", "decision", self._risk(), "rules"])
         return f"WITH {', '.join(parts)}\nSELECT {last}\nFROM decided"
 
-    def _holds(self, test: Comparison) -> str:
-        """Whether a test holds: true or false, never null."""
-        if steps := test.steps:
-            parts = (tests for points, tests in test.parts if 2 * points >= steps.most)
-            return " OR ".join(" AND ".join(f"({self._holds(t)})" for t in part) for part in parts)
-        column, value = self._columns.get(test.field), test.value
-        if column is None or test.is_of_presence:
-            is_missing = f"{column.name} IS NULL" if column else "TRUE"
-            return is_missing if test.op == "is missing" else _not(is_missing)
-        is_alike = _kind(value) == column.kind
-        if test.op in ("is", "is not"):
-            equal = _certain(f"{column.name} = {_literal(value)}") if is_alike else "FALSE"
-            return equal if test.op == "is" else f"{column.name} IS NOT NULL AND NOT {equal}"
-        return _certain(f"{column.name} {test.op} {_literal(value)}") if is_alike else "FALSE"
+    def _is_doubted(self, name: str) -> bool:
+        return name in self._columns and bool(self._columns[name].doubt)
 
-    def _doubt(self, name: str) -> str:
-        """Where a field is in doubt; empty if nowhere."""
-        column = self._columns.get(name)
-        return f"d{column.name}" if column and column.doubt else ""
+    def _rules(self) -> Iterator[str]:
+        """For each rule its points where it holds, 0 where not, null where that hangs on a doubt;
+        whether it holds as the fields stand; and how many fields are in doubt.
+        """
+        for place, one in enumerate(self._ruleset.scored):
+            holds = self._open.all_of(one.tests)
+            yield f"CASE {holds} WHEN TRUE THEN {one.points} WHEN FALSE THEN 0 END AS r{place}"
+            if self._is_told(one):
+                yield f"{self._as_is.all_of(one.tests)} AS h{place}"
+        counted = (
+            f"CASE WHEN {self._columns[n].open} IS NULL THEN 1 ELSE 0 END" for n in self._doubts
+        )
+        yield f"{' + '.join(counted) or 0} AS doubts"
 
-    def _may(self, one: Scored) -> str:
-        """Where a rule holds, or would with other values for the fields in doubt."""
-        tests = ((self._tests[test.key][0], self._doubt(test.field)) for test in one.tests)
-        return " AND ".join(f"({test} OR {doubt})" if doubt else test for test, doubt in tests)
+    def _counts_missing(self, one: Scored) -> bool:
+        """Whether a rule may hold because a field is in doubt."""
+        tests = [part for test in one.tests for _, parts in test.parts for part in parts]
+        return any(t.op == "is missing" and self._is_doubted(t.field) for t in (*one.tests, *tests))
 
-    def _for_certain(self, one: Scored) -> str:
-        """Where a rule holds, whatever the fields in doubt are."""
-        doubts = {self._doubt(test.field): None for test in one.tests}
-        return " AND ".join([self._may(one), *(f"NOT {doubt}" for doubt in doubts if doubt)])
-
-    def _all(self, one: Scored) -> str:
-        """Where a rule holds on the fields as they stand."""
-        return " AND ".join(self._tests[test.key][0] for test in one.tests)
+    def _is_told(self, one: Scored) -> bool:
+        """Whether its points do not tell that a rule holds as the fields stand."""
+        return not one.points or self._counts_missing(one)
 
     def _sums(self) -> Iterator[str]:
         """Points as they stand, the least and the most of them, limits, and the rules that hold."""
-        ruleset, scored = self._ruleset, self._ruleset.scored
-        yield f"{self._sum((self._all(one), one.points) for one in scored)} AS weighed"
-        sure = self._sum((self._for_certain(one), one.points) for one in scored)
-        yield from (f"{sure} + {bound}" for bound in self._bounds())
+        ruleset, scored = self._ruleset, [*enumerate(self._ruleset.scored)]
+        missing = [
+            f"CASE WHEN r{i} IS NULL AND h{i} THEN {one.points} ELSE 0 END"
+            for i, one in scored
+            if self._counts_missing(one)
+        ]
+        yield f"{' + '.join(['sure', *missing])} AS weighed"
+        yield from self._bounds()
         if ruleset.undecided == "expect":
-            expected = self._sum((self._may(one), self._worth(one)) for one in scored)
+            expected = self._total(self._worth(i, one) for i, one in scored)
             yield f"FLOOR({expected} + 0.5) AS expected"
         yield from self._limits()
         yield f"{self._unknown()} AS is_unknown"
+        holds = [f"h{i}" if self._is_told(one) else f"r{i} <> 0" for i, one in scored]
         fired = (
-            f"CASE WHEN {self._all(one)} THEN {_literal(one.bullet.id)} END"
-            for one in ruleset.rules_scored
+            f"CASE WHEN {holds[i]} THEN {_literal(one.bullet.id)} END"
+            for i, one in scored
             if one.bullet
         )
         yield f"CONCAT_WS(', ', {', '.join(fired) or _literal('')}) AS fired"
 
     def _bounds(self) -> Iterator[str]:
-        """The least and the most points of rules that depend on what is in doubt: of one field all
-        values are asked; of several, each rule is taken by itself.
+        """The least and the most points of rules that hang on what is in doubt: of one field all
+        values are asked; of several, each rule is taken by itself, and of the steps of a rule one.
         """
-        ruleset, scored, ways = self._ruleset, self._ruleset.scored, self._ruleset.ways
-        doubts = [name for name in sorted(self._ruleset.that_matter) if self._doubt(name)]
-        alone = {
-            " AND NOT ".join(map(self._doubt, [name, *(n for n in doubts if n != name)])): [
-                self._sum(((self._may(scored[i]), scored[i].points) for i in sorted(way)), start=0)
-                for way in ways[name]
-            ]
-            for name in doubts
-            if ways.get(name)
-        }
-        opened = [
-            f"CASE WHEN {self._may(one)} AND NOT ({self._for_certain(one)}) "
-            f"THEN {one.points} ELSE 0 END"
-            for one in scored
-        ]
-        for name, bound in (("least", "LEAST"), ("most", "GREATEST")):
-            terms = (
-                [opened[i] for i in places if scored[i].points] for places in ruleset.exclusive
+        scored = self._ruleset.scored
+        ways = {n: self._ruleset.ways[n] for n in self._doubts if self._ruleset.ways.get(n)}
+        for name, bound, pick in (("least", "LEAST", min), ("most", "GREATEST", max)):
+            found = (
+                f"COALESCE({' + '.join(f'r{i}' for i in places)}, "
+                f"{pick(0, *(scored[i].points for i in places))})"
+                for places in self._ruleset.exclusive
             )
-            others = "\n + ".join(["0", *(f"{bound}(0, {', '.join(t)})" for t in terms if t)])
-            cases = [f"WHEN {when} THEN {bound}({', '.join(them)})" for when, them in alone.items()]
-            yield f"CASE WHEN FALSE THEN 0 {' '.join(cases)} ELSE {others} END AS {name}"
+            cases = [
+                f"WHEN doubts = 1 AND {self._columns[n].open} IS NULL THEN sure + "
+                f"{bound}({', '.join(self._way(way, n) for way in them)})"
+                for n, them in ways.items()
+                if not self._is_plain(n, pick)
+            ]
+            cases.append(f"ELSE {self._total(found)} END AS {name}")
+            yield f"CASE WHEN FALSE THEN 0 {' '.join(cases)}"
 
-    def _sum(self, parts: Iterable[tuple[str, int | str]], start: int | None = None) -> str:
-        terms = [f"CASE WHEN {holds} THEN {points} ELSE 0 END" for holds, points in parts]
-        return "\n + ".join([str(self._ruleset.start if start is None else start), *terms])
+    def _is_plain(self, name: str, pick: Callable[[int, int], int]) -> bool:
+        """Whether some value of a field gives all that its rules can, each taken by itself."""
+        about = [(i, one) for i, one in enumerate(self._ruleset.scored) if name in one.fields]
+        best = {i for i, one in about if pick(0, one.points)}
+        is_graded = any(one.part_of is not None for _, one in about)
+        return not is_graded and any(
+            best == {i for i in way if self._ruleset.scored[i].points}
+            for way in self._ruleset.ways[name]
+        )
 
-    def _worth(self, one: Scored) -> str:
+    def _way(self, way: Iterable[int], name: str) -> str:
+        """The points of the rules that hold for some value of the one field in doubt: those that
+        test nothing else are open for certain.
+        """
+        scored = self._ruleset.scored
+        alone = sum(scored[i].points for i in way if scored[i].fields == {name})
+        others = (i for i in sorted(way) if scored[i].fields != {name})
+        open_ones = (f"CASE WHEN r{i} IS NULL THEN {scored[i].points} ELSE 0 END" for i in others)
+        return " + ".join([str(alone), *open_ones])
+
+    def _certain(self) -> Iterator[str]:
+        return (f"COALESCE(r{place}, 0)" for place in range(len(self._ruleset.scored)))
+
+    def _total(self, terms: Iterable[str]) -> str:
+        """The sum of what every row has and of terms, on lines that can be read."""
+        return fill(" + ".join([str(self._ruleset.start), *terms]), 100, break_long_words=False)
+
+    def _worth(self, place: int, one: Scored) -> str:
         """The points of a rule, where it is in doubt as often as labelled cases bear it out."""
         shares = (
-            f"CASE WHEN {doubt} THEN {_literal(self._ruleset.shares.get(key, 0.0))} ELSE 1 END"
+            f"CASE WHEN {self._columns[tests[0].field].open} IS NULL "
+            f"THEN {_literal(self._ruleset.shares.get(key, 0.0))} ELSE 1 END"
             for key, tests in one.by_field.items()
-            if (doubt := self._doubt(tests[0].field))
+            if self._is_doubted(tests[0].field)
         )
-        return " * ".join([f"{one.points}e0", *shares])
+        return f"COALESCE(r{place}, {' * '.join([f'{one.points}e0', *shares])})"
 
     @property
     def _amount(self) -> _Column | None:
@@ -262,7 +322,7 @@ class _Query:
         limit, doubt = str(scale.limit({})), ""
         if scale.costs and amount:
             limit = _limit(scale, scale.costs, f"COALESCE({amount.name}, 0)")
-            doubt = amount.doubt and f"d{amount.name}"
+            doubt = amount.doubt and f"{amount.open} IS NULL"
         yield f"{limit} AS at_amount"
         for name, bound in zip(("low", "high"), scale.limits_of_all, strict=True):
             yield f"CASE WHEN {doubt or 'FALSE'} THEN {bound} ELSE {limit} END AS {name}"
@@ -317,19 +377,8 @@ def _listed(selected: Iterable[str]) -> str:
     return ",\n  ".join(selected)
 
 
-def _certain(condition: str) -> str:
-    """A condition that is false where it would be null."""
-    return f"COALESCE({condition}, FALSE)"
-
-
 def _not(condition: str) -> str:
     return f"NOT ({condition})"
-
-
-def _kind(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return "flag"
-    return "category" if isinstance(value, str) else "number"
 
 
 def _literal(value: Scalar) -> str:

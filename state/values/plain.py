@@ -114,11 +114,13 @@ def plain_value(name: str, value: object) -> Scalar:
         return clean_text(value) or None
     if type(value) is float:
         return value if math.isfinite(value) else None
+    # One of numpy:
     if (kind := getattr(getattr(value, "dtype", None), "kind", "")) and not getattr(
         value, "shape", 1
     ):
-        # One of numpy; `item` of nanoseconds is a bare number.
-        value = (value.astype("datetime64[us]") if kind == "M" else value).item()
+        if kind == "M":  # `item` of nanoseconds is a bare number
+            value = value.astype("datetime64[us]")  # type: ignore[attr-defined]
+        value = value.item()  # type: ignore[attr-defined]
         if value is None or isinstance(value, bool):
             return value
     if isinstance(value, int):

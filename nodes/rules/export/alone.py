@@ -101,7 +101,7 @@ class Alone:
 
     def fit(self, row: Mapping[str, object]) -> tuple[Fields, Doubts]:
         """The fields of a row as rules test them, and why which of them are in doubt."""
-        given = collected(dict(row))
+        given = collected(row)  # type: ignore[arg-type]
         if self.parts:
             given = {n: v for n, v in given.items() if fold(n) not in self.parts}
         fields, misfits, unknown = fit_case(self, given)  # type: ignore[arg-type]
@@ -203,7 +203,7 @@ class Alone:
         if of_fraud > 0 and of_honest >= 0:
             share = min(max(of_honest / (of_honest + of_fraud), 1e-6), 1 - 1e-6)
         share = min(max(share / scale["highest"], 1e-9), 1 - 1e-9)
-        limit = (math.log(share / (1 - share)) - scale["shift"] + 1e-6) * scale["unit"]
+        limit: float = (math.log(share / (1 - share)) - scale["shift"] + 1e-6) * scale["unit"]
         return math.floor(limit)
 
     def risk(self, points: int) -> float:

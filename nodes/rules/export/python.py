@@ -69,35 +69,32 @@ class Python(Walk[str]):
             is_free = is_free and plain_name not in self.names.values()
             self.names[name] = plain_name if is_free else f"field_{place}_"
 
-    def always(self, holds: bool) -> str:
-        """True or false."""
+    def _always(self, holds: bool) -> str:
         return str(holds)
 
-    def never(self, name: str) -> str:
+    def _never(self, name: str) -> str:
         """Where a field is in doubt nobody knows."""
         return f"{self.names[name]} is OPEN"
 
-    def known(self, name: str, wanted: bool) -> str:
+    def _known(self, name: str, wanted: bool) -> str:
         """What is open is no None, and is equal to it."""
         return f"{self.names[name]} is not None" if wanted else f"{self.names[name]} == None"
 
-    def mentioned(self, name: str, phrase: str) -> str:
+    def _mentioned(self, name: str, phrase: str) -> str:
         """Whether a text has the words of a phrase."""
         return f"says({self.names[name]}, {phrase!r})"
 
-    def compared(self, name: str, op: str, value: Scalar) -> str:
+    def _compared(self, name: str, op: str, value: Scalar) -> str:
         """None is equal to nothing, and cannot be compared otherwise."""
         if op == "is":
             return f"{self.names[name]} == {value!r}"
         sign = "!=" if op == "is not" else op
-        return f"{self.known(name, True)} and {self.names[name]} {sign} {value!r}"
+        return f"{self._known(name, True)} and {self.names[name]} {sign} {value!r}"
 
-    def both(self, parts: list[str]) -> str:
-        """Whether all hold."""
+    def _both(self, parts: list[str]) -> str:
         return " and ".join(f"({one})" if " or " in one else one for one in parts)
 
-    def either(self, parts: list[str]) -> str:
-        """Whether one holds."""
+    def _either(self, parts: list[str]) -> str:
         return " or ".join(parts)
 
 

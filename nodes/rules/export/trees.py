@@ -45,32 +45,29 @@ class JsonLogic(Walk[Tree]):
         """The value of a field."""
         return {"var": self.names[name]}
 
-    def always(self, holds: bool) -> Tree:
-        """True or false."""
+    def _always(self, holds: bool) -> Tree:
         return holds
 
-    def known(self, name: str, wanted: bool) -> Tree:
+    def _known(self, name: str, wanted: bool) -> Tree:
         """Null is none; what is not there is null, too."""
         return {"!==" if wanted else "===": [self.var(name), None]}
 
-    def compared(self, name: str, op: str, value: Scalar) -> Tree:
+    def _compared(self, name: str, op: str, value: Scalar) -> Tree:
         """In JavaScript null is less than 6, so that null is asked for before."""
         sign = {"is": "===", "is not": "!=="}.get(op, op)
-        return {"and": [self.known(name, True), {sign: [self.var(name), value]}]}
+        return {"and": [self._known(name, True), {sign: [self.var(name), value]}]}
 
-    def odd(self, name: str) -> Tree:
+    def _odd(self, name: str) -> Tree:
         """There is no type of: what stays itself as a number is one, and so with a text."""
         var, kind = self.var(name), self.kinds[name]
         if kind == "flag":
             return {"and": [{"!==": [var, one]} for one in (None, True, False)]}
-        return {"and": [self.known(name, True), {"!==": [var, {_AS[kind]: [var]}]}]}
+        return {"and": [self._known(name, True), {"!==": [var, {_AS[kind]: [var]}]}]}
 
-    def both(self, parts: list[Tree]) -> Tree:
-        """Whether all hold."""
+    def _both(self, parts: list[Tree]) -> Tree:
         return parts[0] if len(parts) == 1 else {"and": parts}
 
-    def either(self, parts: list[Tree]) -> Tree:
-        """Whether one holds."""
+    def _either(self, parts: list[Tree]) -> Tree:
         return parts[0] if len(parts) == 1 else {"or": parts}
 
 
@@ -109,15 +106,14 @@ class Jdm(Walk[str]):
             raise InvalidSettings(f"JDM cannot write {text!r}: it has both kinds of quotes")
         return f'"{text}"' if '"' not in text else f"'{text}'"
 
-    def always(self, holds: bool) -> str:
-        """True or false."""
+    def _always(self, holds: bool) -> str:
         return str(holds).lower()
 
-    def known(self, name: str, wanted: bool) -> str:
+    def _known(self, name: str, wanted: bool) -> str:
         """Null is none; what is not there is null, too."""
         return f"{self._names[name]} {'!=' if wanted else '=='} null"
 
-    def compared(self, name: str, op: str, value: Scalar) -> str:
+    def _compared(self, name: str, op: str, value: Scalar) -> str:
         """Null cannot be compared, so it is asked for before."""
         sign = {"is": "==", "is not": "!="}.get(op, op)
         if isinstance(value, str):
@@ -127,18 +123,16 @@ class Jdm(Walk[str]):
             if value and not low <= abs(value) <= high:
                 raise InvalidSettings(f"JDM counts in decimals and cannot write {value!r}")
             written = json.dumps(value)
-        return f"{self.known(name, True)} and {self._names[name]} {sign} {written}"
+        return f"{self._known(name, True)} and {self._names[name]} {sign} {written}"
 
-    def odd(self, name: str) -> str:
+    def _odd(self, name: str) -> str:
         """Whether a value is of another kind."""
         return f"type({self._names[name]}) not in ['{_TYPES[self.kinds[name]]}', 'null']"
 
-    def both(self, parts: list[str]) -> str:
-        """Whether all hold."""
+    def _both(self, parts: list[str]) -> str:
         return " and ".join(f"({one})" for one in parts) if len(parts) > 1 else parts[0]
 
-    def either(self, parts: list[str]) -> str:
-        """Whether one holds."""
+    def _either(self, parts: list[str]) -> str:
         return " or ".join(f"({one})" for one in parts)
 
 

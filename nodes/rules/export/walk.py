@@ -89,60 +89,63 @@ class Walk(ABC, Generic[Written]):
 
     def all_of(self, tests: Sequence[Comparison]) -> Written:
         """Whether all of them hold."""
-        return self.both([self.test(one) for one in tests])
+        return self._both([self.test(one) for one in tests])
 
     def test(self, test: Comparison) -> Written:
         """Whether a test holds."""
         if steps := test.steps:
             parts = (tests for points, tests in test.parts if 2 * points >= steps.most)
-            return self.either([self.all_of(tests) for tests in parts])
+            return self._either([self.all_of(tests) for tests in parts])
         kind, value = self.kinds.get(test.field), test.value
         if kind is None:
-            return self.always(test.op == "is missing")
+            return self._always(test.op == "is missing")
         if test.op == "mentions":
-            return self.mentioned(test.field, str(value))
+            return self._mentioned(test.field, str(value))
         if test.is_of_presence:
-            return self.known(test.field, test.op == "is known")
+            return self._known(test.field, test.op == "is known")
         wanted = "flag" if isinstance(value, bool) else "number" if is_number(value) else "category"
         if kind == wanted:
-            return self.compared(test.field, test.op, value)
-        return self.known(test.field, True) if test.op == "is not" else self.never(test.field)
+            return self._compared(test.field, test.op, value)
+        return self._known(test.field, True) if test.op == "is not" else self._never(test.field)
 
     def unclear(self, source: Source) -> Written:
         """Whether nothing is known of a payment, or a value is not of its kind."""
         asked = source.ruleset.tested | {source.ruleset.scale.amount_name or ""}
-        nothing = [self.known(name, False) for name in sorted(asked & self.kinds.keys())]
-        odd = [self.odd(name) for name in self.kinds]
-        return self.either([self.both(nothing or [self.always(True)]), *odd])
+        nothing = [self._known(name, False) for name in sorted(asked & self.kinds.keys())]
+        odd = [self._odd(name) for name in self.kinds]
+        return self._either([self._both(nothing or [self._always(True)]), *odd])
 
-    def mentioned(self, name: str, phrase: str) -> Written:
+    def _mentioned(self, name: str, phrase: str) -> Written:
         """Whether a text has the words of a phrase."""
-        raise InvalidSettings(f"{self.language} cannot say that {name} mentions {phrase!r}")
+        raise InvalidSettings(
+            f"{self.language} cannot say what a text mentions ({name}, {phrase!r}); score a file "
+            "instead, or export --to python"
+        )
 
-    def never(self, name: str) -> Written:
+    def _never(self, name: str) -> Written:
         """What no value of a field is."""
-        return self.always(False)
+        return self._always(False)
 
-    def odd(self, name: str) -> Written:
+    def _odd(self, name: str) -> Written:
         """Whether a value is not of its kind, where what reads it does not see to that."""
-        return self.always(False)
+        return self._always(False)
 
     @abstractmethod
-    def always(self, holds: bool) -> Written:
+    def _always(self, holds: bool) -> Written:
         """True or false."""
 
     @abstractmethod
-    def known(self, name: str, wanted: bool) -> Written:
+    def _known(self, name: str, wanted: bool) -> Written:
         """Whether a field has a value, or has none."""
 
     @abstractmethod
-    def compared(self, name: str, op: str, value: Scalar) -> Written:
+    def _compared(self, name: str, op: str, value: Scalar) -> Written:
         """Whether a field has a value, and it compares so with another one of its kind."""
 
     @abstractmethod
-    def both(self, parts: list[Written]) -> Written:
+    def _both(self, parts: list[Written]) -> Written:
         """Whether all hold."""
 
     @abstractmethod
-    def either(self, parts: list[Written]) -> Written:
+    def _either(self, parts: list[Written]) -> Written:
         """Whether one holds."""

@@ -243,6 +243,31 @@ def test_the_sql_of_a_playbook_can_be_parsed(dialect: str) -> None:
     )
 
 
+def test_the_sql_of_a_few_rules_can_be_read_on_a_page() -> None:
+    task = Task("payments", FIELDS[:7])
+    book = playbook_of(
+        [], *RULES[:3], *RULES[5:7], *RULES[8:10], "DECLINE when hour >= 22", task=task
+    )
+    text = TableRules.of(book).to_sql("duckdb", ids="row")
+    assert len(book) == 8
+    assert len(text.splitlines()) <= 75
+    assert text.count(" WHEN TRUE THEN ") == 8  # one for each rule
+    assert (
+        "  CASE COALESCE(v0 >= CAST('500.0' AS DOUBLE PRECISION), uv0) AND COALESCE(v1 < "
+        "CAST('6.0' AS DOUBLE PRECISION), uv1) WHEN TRUE THEN 13100 WHEN FALSE THEN 0 END AS r0"
+    ) in text
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"), [("postgres", "x" * 64), ("bigquery", "paid.at"), ("databricks", "a b")]
+)
+def test_a_name_that_a_dialect_cannot_hold_is_refused(dialect: str, name: str) -> None:
+    rules = TableRules.of(playbook_of([], f'DECLINE when "{name}" >= 5'))
+    with pytest.raises(InvalidSettings, match=f"{dialect} cannot hold the name"):
+        rules.to_sql(dialect)
+    assert name in rules.to_sql("duckdb")
+
+
 def test_an_unknown_dialect_is_one_line() -> None:
     rules = TableRules.of(playbook_of([], "DECLINE when amount >= 5"))
     with pytest.raises(InvalidSettings, match="no SQL in the dialect 'cobol': Unknown dialect"):
