@@ -5,7 +5,7 @@ A record counts columns, batch by batch, and does not know where they come from.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
+from datetime import date
 from functools import cached_property
 
 import numpy as np
@@ -151,6 +151,13 @@ class Cases:
         """When each payment was; empty where that is not known."""
         return times_of(self.table)
 
+    @cached_property
+    def weeks(self) -> float:
+        """From the first payment to the last; 0 where payments have no times."""
+        known = list(filter(None, self.times)) or ["1970-01-01"]
+        first, last = (date.fromisoformat(ends(known)[:10]) for ends in (min, max))
+        return (last - first).days / 7
+
     def declined(self, ruleset: Ruleset, but: Bullet | None = None) -> Rows:
         """On which of them a ruleset declines, or would without one of its bullets; the points of
         the last ruleset are kept.
@@ -166,18 +173,14 @@ class Cases:
         """What mistakes cost less in a week because of a bullet that acts, and how many honest
         payments are declined in a day; nothing where that is not known.
         """
-        costs, known = ruleset.scale.costs, sorted(filter(None, self.times))
-        if not (costs and self.table.amount_name and known) or bullet.status != "active":
-            return ()
-        first, last = (datetime.fromisoformat(one) for one in (known[0], known[-1]))
-        weeks = (last - first) / timedelta(weeks=1)
-        if weeks < 1:
+        costs = ruleset.scale.costs
+        if not (costs and self.table.amount_name) or bullet.status != "active" or self.weeks < 1:
             return ()
         now, without = self.declined(ruleset), self.declined(ruleset, bullet)
         stakes = np.where(np.isnan(self.amounts), 1.0, self.amounts)
         saved = costs.of(self.fraud, without, stakes) - costs.of(self.fraud, now, stakes)
         stopped = self.honest & now & ~without
-        per_week = (float(self.table.weights @ one) / weeks for one in (saved, stopped))
+        per_week = (float(self.table.weights @ one) / self.weeks for one in (saved, stopped))
         return round(next(per_week), 2), round(next(per_week) / 7, 3)
 
     def tried(self, condition: Condition, fired: Rows, says_so: Rows | None = None) -> Record:
@@ -218,6 +221,8 @@ def standings_of(playbook: BulletPlaybook, bullets: Sequence[Bullet]) -> dict[st
     found = dict[str, Standing]()
     for node in {bullet.node for bullet in bullets}:
         cases = Cases(playbook.cases(node))
-        ruleset = Ruleset.of(playbook, settle(playbook, AceContext(node=node)))
+        has_costs = playbook.policy(node).costs  # a scale takes its time
+        settings = settle(playbook, AceContext(node=node))
+        ruleset = Ruleset.of(playbook, settings) if has_costs else None
         found |= {b.id: Standing.of(b, cases, ruleset) for b in bullets if b.node == node}
     return found
