@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _SECRET_FROM: Final = 4
 """A shorter text is part of many words; to strike it out there would tell what it is."""
-_LOCK: Final = ".part-lock"
-"""Beside a file that is being written there is one whose name ends so."""
 
 
 def shown_url(url: str) -> str:
@@ -68,7 +66,8 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
     try:
         made.touch(0o600, exist_ok=False)
         yield made
-        _flush(made)
+        with made.open("rb") as written:
+            os.fsync(written.fileno())
         if overwrite:
             os.replace(made, file)
         else:
@@ -79,7 +78,9 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
             except OSError:  # this file system has no links
                 made.rename(file)
         with suppress(OSError):  # some systems cannot open a folder
-            _flush(file.parent)  # so that it keeps the name through a loss of power
+            folder = os.open(file.parent, os.O_RDONLY)
+            os.fsync(folder)  # so that it keeps the name through a loss of power
+            os.close(folder)
     finally:
         _remove(made)
         os.close(lock)
@@ -87,7 +88,7 @@ def whole_file(file: Path, *, overwrite: bool = True) -> Iterator[Path]:
 
 def left_by_killed(folder: Path) -> Iterator[Path]:
     """The files of a folder whose writers ended before they were whole."""
-    for lock in sorted(folder.glob(f".*{_LOCK}")):
+    for lock in sorted(folder.glob(".*.part-lock")):
         with suppress(OSError), lock.open("rb") as opened:  # it is gone, or its writer lives
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield lock.with_name(lock.name.removesuffix("-lock"))
@@ -108,12 +109,3 @@ def _begun(file: Path) -> tuple[Path, int]:
 def _remove(made: Path) -> None:
     for tail in ("", "-wal", "-shm", "-journal", "-lock"):  # SQLite may have left some of those
         made.with_name(made.name + tail).unlink(missing_ok=True)
-
-
-def _flush(place: Path) -> None:
-    """Have what was written reach the disk."""
-    descriptor = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
