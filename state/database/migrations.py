@@ -32,13 +32,18 @@ _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
 _NEW_IN_6: Final = (tables.marks,)
 logger = logging.getLogger(__name__)
 
+_STRANGE: Final = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')"
+
 
 def is_current(connection: sa.Connection) -> bool:
     """Whether the tables are there and their schema is the present one."""
     names = set(sa.inspect(connection).get_table_names())
-    return names.issuperset(tables.metadata.tables) and _schema(connection) == str(
-        tables.SCHEMA_VERSION
-    )
+    if not names.issuperset(tables.metadata.tables):
+        return False
+    is_file = connection.dialect.name == "sqlite"
+    if is_file and (name := connection.exec_driver_sql(_STRANGE).scalar()) is not None:
+        raise PlaybookError(f"somebody added {name!r} to the file: it could change every write")
+    return _schema(connection) == str(tables.SCHEMA_VERSION)
 
 
 def _schema(connection: sa.Connection) -> str | None:

@@ -184,3 +184,18 @@ def test_a_schema_that_is_no_number_is_refused_in_one_line(schema: str, lasting_
         page.connection.execute(sa.text("UPDATE ace_meta SET value = :v"), {"v": schema})
     with pytest.raises(PlaybookError, match="it is damaged"):
         BulletPlaybook(lasting_url)
+
+
+@pytest.mark.parametrize(
+    "what", ["TRIGGER t AFTER INSERT ON cases BEGIN SELECT 1; END", "VIEW v AS SELECT 1"]
+)
+def test_a_file_to_which_somebody_added_what_acts_with_every_write_is_refused(
+    what: str, tmp_path: Path
+) -> None:
+    with BulletPlaybook(tmp_path / "ace.db") as book:
+        with closing(sqlite3.connect(tmp_path / "ace.db")) as other:
+            other.execute(f"CREATE {what}")
+        with pytest.raises(PlaybookError, match="somebody added"):
+            book.database.check_ready()
+    with pytest.raises(PlaybookError, match="somebody added"):
+        BulletPlaybook(tmp_path / "ace.db")
