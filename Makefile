@@ -12,7 +12,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds attacked test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark test-ray docs lint format types check release floors lock notebooks clean
+.PHONY: help install demo prove worlds attacked contract test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark test-ray docs lint format types check release floors lock notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -70,6 +70,9 @@ screenshots: $(STAMP)  ## take the pictures of the desk for the documentation, f
 
 attacked: $(STAMP)  ## attack a service in eleven ways: how long another user waits, and the memory (ten minutes)
 	$(BIN)/python benchmarks/attacked_service.py
+
+contract: $(STAMP)  ## call the service as its OpenAPI says, and otherwise, with schemathesis (needs the network once)
+	$(BIN)/python tests/support/contract.py
 
 soak: $(STAMP)  ## fail, tear and cut every write, kill workers, services and servers, attack the gate, audit the ledger, time crafted inputs (about an hour)
 	$(BIN)/python tests/support/sweep.py

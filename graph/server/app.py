@@ -5,12 +5,13 @@ routes.py. Beside a LangGraph server it is mounted with the guard (guard.py).
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from inspect import iscoroutinefunction
 from typing import Final
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,7 +19,7 @@ from starlette.routing import BaseRoute, Route
 
 from acegraph.graph.server.access import NotAllowed
 from acegraph.graph.server.door import COUNTED_AS, HEADERS, Door
-from acegraph.graph.server.endpoints import Call, Endpoint, Json, openapi, read_items, refusal
+from acegraph.graph.server.endpoints import Call, Endpoint, Json, read_items, refusal
 from acegraph.graph.server.routes import ENDPOINTS
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import BulletPlaybook
@@ -47,18 +48,26 @@ def create_service(
         yield
         service.close()
 
-    async def describe(request: Request) -> Response:
-        return Json(openapi(ENDPOINTS))
-
-    routes = [Route(one.path, _handled(service, one), methods=[one.method]) for one in ENDPOINTS]
-    routes.append(Route("/openapi.json", describe))
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for one in ENDPOINTS:
+        by_path.setdefault(one.path, {})[one.method] = one
+    routes = [
+        Route(path, _handled(service, some), methods=[*some]) for path, some in by_path.items()
+    ]
     is_open, note = settings.without_users, service.meters.note_request
     return Starlette(
         routes=[*routes, *mounts(service)],
         middleware=[*middleware, Middleware(Door, is_open=is_open, note=note)],
-        exception_handlers={Exception: fault},
+        exception_handlers={HTTPException: not_there, Exception: fault},
         lifespan=lifespan,
     )
+
+
+async def not_there(request: Request, error: Exception) -> Response:
+    """The answer of a path or a method that is not there."""
+    assert isinstance(error, HTTPException)
+    told = {"type": "NotThere", "message": error.detail, "status": error.status_code}
+    return Json({"error": told}, error.status_code, error.headers)
 
 
 async def fault(request: Request, error: Exception) -> Response:
@@ -67,8 +76,13 @@ async def fault(request: Request, error: Exception) -> Response:
     return Json({"error": told}, 500, HEADERS)
 
 
-def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+def _handled(
+    service: Service, endpoints: Mapping[str, Endpoint]
+) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of a path, which has some methods."""
+
     async def handle(request: Request) -> Response:
+        endpoint = endpoints["GET" if request.method == "HEAD" else request.method]
         request.scope[COUNTED_AS] = endpoint.path
         try:
             user = NOBODY

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import islice
-from typing import Final
+from typing import Final, cast
 
+from pydantic import TypeAdapter
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
@@ -30,6 +31,14 @@ MOST_ITEMS: Final = 1_000
 """The items of one request."""
 MOST_LETTERS: Final = 200_000
 """The letters of one item in JSON, where each letter of its text may take six."""
+_PLACE: Final = "#/components/schemas/{model}"
+_TOLD: Final = {"type": {"type": "string"}, "message": {"type": "string"}}
+_ERROR: Final = {
+    "type": "object",
+    "properties": {**_TOLD, "status": {"type": "integer"}, "faults": {"type": "array"}},
+    "required": [*_TOLD, "status"],
+}
+_REFUSAL: Final = {"type": "object", "properties": {"error": _ERROR}}
 _MOST_BRACKETS: Final = 20 * MOST_ITEMS
 """The lists and objects of one request, and the brackets in its texts: empty ones take the most
 memory for their letters."""
@@ -81,37 +90,74 @@ class Endpoint:
     """Who may call it; None: everybody, without a token."""
     handler: Handler
     given: Mapping[str, object] = field(default_factory=dict)
-    """An example of what is sent; some take a list of such objects, too."""
+    """An example of what is sent."""
     query: tuple[str, ...] = ()
+    form: Mapping[str, object] = field(default_factory=dict)
+    """The JSON Schema of each key that is sent."""
+    needed: tuple[str, ...] = ()
+    """The keys that must be sent."""
+    takes_many: bool = False
+    """Whether a list of such objects may be sent, too."""
+    gives: object = dict[str, object]
+    """The type of what is answered."""
 
     def described(self) -> dict[str, object]:
         """The operation as OpenAPI has it."""
         asked = [(name, "query") for name in self.query]
         asked += [("id", "path")] if "{id}" in self.path else []
-        content = {"application/json": {"schema": {}, "example": self.given}}
+        one = {
+            "type": "object",
+            "properties": dict(self.form),
+            "required": list(self.needed),
+            "additionalProperties": False,
+        }
+        many = {"type": "array", "items": one, "maxItems": MOST_ITEMS}
+        sent = {"schema": {"anyOf": [one, many]} if self.takes_many else one, "example": self.given}
+        answer = TypeAdapter(self.gives).json_schema(ref_template=_PLACE, mode="serialization")
         return {
+            "$defs": answer.pop("$defs", {}),
             "summary": (self.handler.__doc__ or "").partition("\n")[0],
             "description": f"For the role {self.role}." if self.role else "",
             "security": [{"token": []}] if self.role else [],
-            "responses": {"200": {"description": "done"}},
+            "responses": {
+                "200": _told("done", answer),
+                "default": _told("refused", {"$ref": _PLACE.format(model="Refusal")}),
+            },
             "parameters": [
                 {"name": name, "in": to, "required": to == "path", "schema": {"type": "string"}}
                 for name, to in asked
             ],
-            **({"requestBody": {"required": True, "content": content}} if self.given else {}),
+            **(
+                {"requestBody": {"required": True, "content": {"application/json": sent}}}
+                if self.given
+                else {}
+            ),
         }
 
 
-def openapi(endpoints: tuple[Endpoint, ...]) -> dict[str, object]:
-    """The description of the service by OpenAPI 3.1, with examples."""
+def _told(what: str, schema: dict[str, object]) -> dict[str, object]:
+    kind = "text/plain" if schema.get("type") == "string" else "application/json"
+    return {"description": what, "content": {kind: {"schema": schema}}}
+
+
+def openapi(endpoints: tuple[Endpoint, ...], case: Mapping[str, object]) -> dict[str, object]:
+    """The description of the service by OpenAPI 3.1, with examples; `case` is the schema of the
+    cases of the task.
+    """
     paths: dict[str, dict[str, object]] = {}
+    parts: dict[str, object] = {"Case": case, "Refusal": _REFUSAL}
     for one in endpoints:
-        paths.setdefault(one.path, {})[one.method.lower()] = one.described()
+        told = one.described()
+        parts.update(cast("dict[str, object]", told.pop("$defs")))
+        paths.setdefault(one.path, {})[one.method.lower()] = told
     return {
         "openapi": "3.1.0",
         "info": {"title": "acegraph", "version": version("acegraph")},
         "paths": paths,
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "components": {
+            "schemas": parts,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
     }
 
 

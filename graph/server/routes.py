@@ -7,23 +7,29 @@ only a process knows carries the label `worker`.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from typing import Concatenate, Final, ParamSpec, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from starlette.responses import Response
+from typing_extensions import TypedDict
 
-from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
+from acegraph.graph.operations.feedback import (
+    FeedbackReport,
+    check_names,
+    feedback_many,
+    read_label,
+)
 from acegraph.graph.operations.replay import replay
 from acegraph.graph.operations.review import answer_outside_run, approve_outside_run, switch
 from acegraph.graph.operations.transfer import bullet_to_json
 from acegraph.graph.server.access import check_role
-from acegraph.graph.server.endpoints import Call, Endpoint, Json, in_json, refusal
+from acegraph.graph.server.endpoints import Call, Endpoint, Json, in_json, openapi, refusal
 from acegraph.graph.server.service import EVERYBODY
 from acegraph.nodes.curator.curator import Curator
-from acegraph.state import AceInput
+from acegraph.state import AceInput, AceOutput
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.ledger.lookups import ledger_counts
 from acegraph.state.maintenance.people.review_queue import waiting
@@ -180,17 +186,70 @@ def metrics(call: Call) -> object:
     return Response(told, media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-ENDPOINTS: Final = (
-    Endpoint("POST", "/decisions", "feed", decide, _ORDER),
-    Endpoint("POST", "/labels", "feed", give_labels, _LABEL),
+def describe(call: Call) -> object:
+    """The paths, with what they take and give, as OpenAPI."""
+    return openapi(ENDPOINTS, json_schema(call.service.playbook.task()))
+
+
+class _Decisions(TypedDict):
+    answers: list[AceOutput]
+
+
+@dataclass
+class _Labelled(FeedbackReport):
+    refused: list[dict[str, object]] = field(default_factory=list)
+
+
+_TEXT: Final = {"type": "string"}
+_ID: Final = {"type": "string", "minLength": 1, "maxLength": 200}
+_CASE: Final = {"anyOf": [{"$ref": "#/components/schemas/Case"}, _TEXT]}
+_WORD: Final = {"type": ["string", "number", "boolean"]}
+_LABEL_FORM: Final = {"decision_id": _ID, "label": _WORD, "source": _TEXT, "at": _TEXT}
+_STATUS_FORM: Final = {"status": {"enum": ["active", "retired"]}, "reason": _TEXT}
+_ANSWER_FORM: Final = {"verdict": _TEXT, "approve": {"type": "boolean"}, "why": _TEXT}
+ENDPOINTS: Final[tuple[Endpoint, ...]] = (
+    Endpoint(
+        "POST",
+        "/decisions",
+        "feed",
+        decide,
+        _ORDER,
+        (),
+        {"transaction": _CASE, "decision_id": _ID},
+        ("transaction",),
+        takes_many=True,
+        gives=AceOutput | _Decisions,
+    ),
+    Endpoint(
+        "POST",
+        "/labels",
+        "feed",
+        give_labels,
+        _LABEL,
+        (),
+        _LABEL_FORM,
+        ("decision_id", "label"),
+        takes_many=True,
+        gives=_Labelled,
+    ),
     Endpoint("GET", "/task", "viewer", show_task, query=("node",)),
     Endpoint("GET", "/decisions/{id}", "viewer", show_decision, query=("replay",)),
     Endpoint("GET", "/playbook", "viewer", list_bullets),
     Endpoint("GET", "/playbook/{id}", "viewer", show_bullet),
-    Endpoint("POST", "/playbook/{id}", "approver", change_bullet, _RETIRE),
+    Endpoint(
+        "POST",
+        "/playbook/{id}",
+        "approver",
+        change_bullet,
+        _RETIRE,
+        (),
+        _STATUS_FORM,
+        (*_STATUS_FORM,),
+    ),
     Endpoint("GET", "/review", "viewer", list_waiting),
-    Endpoint("POST", "/review/{id}", "analyst", answer, _ANSWER),
+    Endpoint("POST", "/review/{id}", "analyst", answer, _ANSWER, (), _ANSWER_FORM, ("why",)),
+    Endpoint("GET", "/openapi.json", "viewer", describe),
     Endpoint("GET", "/live", None, live),
     Endpoint("GET", "/ready", None, ready),
-    Endpoint("GET", "/metrics", "viewer", metrics),
+    Endpoint("GET", "/metrics", "viewer", metrics, gives=str),
 )
