@@ -114,7 +114,7 @@ def add_bullets(file: Path) -> None:
     with lasting() as book:
         node = AceContext().node
         done = propose_rules(book, read_rules(file, book.task(node)), node, file.name)
-    counts = Counter(curation.action for _, curation in done)
+    counts = Counter[str](curation.action for _, curation in done)
     told = [
         {"place": rule.where, "rule": rule.condition.render(), **curation.to_json()}
         for rule, curation in done

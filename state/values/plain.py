@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # ---- what fits
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
+Keyed = Mapping[str, object] | Mapping[object, object]
 Why = Literal["missing", "kind", "range", "word", "twice", "currency"]
 _SEPARATORS: Final = re.compile(r"[_\-. ]+")
 MAX_TEXT = 20_000
@@ -141,7 +142,7 @@ def plain_value(name: str, value: object) -> Scalar:
     raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")
 
 
-def collected(given: Mapping[object, object]) -> Fields:
+def collected(given: Keyed) -> Fields:
     """The fields of a mapping by their cleaned names; two keys that become one are refused."""
     fields: Fields = {}
     for name, value in _flatten(given):
@@ -153,9 +154,7 @@ def collected(given: Mapping[object, object]) -> Fields:
     return fields
 
 
-def _flatten(
-    fields: Mapping[object, object], prefix: str = "", depth: int = 1
-) -> Iterator[tuple[str, Scalar]]:
+def _flatten(fields: Keyed, prefix: str = "", depth: int = 1) -> Iterator[tuple[str, Scalar]]:
     if depth > MAX_DEPTH:
         raise InvalidTransaction(f"field {prefix.rstrip('.')!r} is nested deeper than {MAX_DEPTH}")
     if len(fields) > MAX_FIELDS:

@@ -101,7 +101,7 @@ class Alone:
 
     def fit(self, row: Mapping[str, object]) -> tuple[Fields, Doubts]:
         """The fields of a row as rules test them, and why which of them are in doubt."""
-        given = collected(row)  # type: ignore[arg-type]
+        given = collected(row)
         if self.parts:
             given = {n: v for n, v in given.items() if fold(n) not in self.parts}
         fields, misfits, unknown = fit_case(self, given)  # type: ignore[arg-type]

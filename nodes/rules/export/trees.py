@@ -160,7 +160,7 @@ def to_jdm(source: Source) -> Data:
         "outputPath": "held",
     }
     listed = [{"id": key, "key": key, "value": value} for key, value in sums.items()]
-    nodes = [
+    nodes: list[Data] = [
         {"type": "inputNode", "name": "payment"},
         {"type": "decisionTableNode", "name": "rules", "content": table},
         {"type": "expressionNode", "name": "decision", "content": {"expressions": listed}},
