@@ -89,6 +89,10 @@ entity_app = typer.Typer(help="Look at shops, customers, terminals.", no_args_is
 for name, command in entities.COMMANDS.items():
     entity_app.command(name)(console.declared(command))
 app.add_typer(entity_app, name="entity", rich_help_panel="Look")
+list_app = typer.Typer(help="Block, allow or watch them.", no_args_is_help=True)
+for name, command in entities.LIST_COMMANDS.items():
+    list_app.command(name)(console.declared(command))
+app.add_typer(list_app, name="list", rich_help_panel="Keep")
 
 
 @app.callback()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Compared, Experiment
     from acegraph.graph.metrics.records import Record, Standing
     from acegraph.graph.operations.monitoring.entities import Entity
+    from acegraph.state.playbook.lists import Entry
     from acegraph.state.task.task import Task
 
 _LONGEST: Final = 96
@@ -283,6 +284,16 @@ def entity_table(entities: "Sequence[Entity]") -> Table:
     )
     columns = ("=who", ">called fraud", ">of settled", ">x usual share", ">payments", "newest")
     return _grid(f"{entities[0].kind}: of {entities[0].days} days", columns, rows)
+
+
+def list_table(entries: "Sequence[Entry]") -> Table:
+    """Who is on which list, why and until when."""
+    rows = []
+    for one in entries:
+        state = "ended" if one.ended_by else "waits" if one.waits else one.until[:16] or "for ever"
+        author = one.by.rpartition(":")[2]
+        rows.append((one.number, one.list, f"{one.kind} {one.name}", state, author, one.reason))
+    return _grid("Lists", (">entry", "list", "=who", "until", "by", "=why"), rows)
 
 
 def backtest_table(records: "Sequence[Record]") -> Table:

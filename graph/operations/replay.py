@@ -6,7 +6,7 @@ its seed.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 
@@ -63,14 +63,16 @@ def replay(
         why = "was made before the ledger kept what a replay needs"
     if why:
         raise PlaybookError(f"decision {decision_id!r} {why}")
-    settings: RunSettings = stored["settings"]
+    settings, shown = cast(RunSettings, stored["settings"]), tuple(stored["bullets"])
     with as_of(playbook, int(stored["seen"])) as past:
         repeated = selection_for(past, stored, embeddings)
         # Where nobody reads, all rules that count were shown.
         replayed = tuple(b.id for b in repeated.bullets or repeated.unshown)
+        if settings.get("listed") and not shown:  # a list decided, and nobody was asked
+            replayed = ()
         bullets = past.get_bullets_for_node(settings["node"]) if settings["selects"] else ()
         tested = {name for b in bullets if b.condition for name in b.condition.fields}
-    shown, redact = tuple(stored["bullets"]), settings.get("redact") or ()
+    redact = settings.get("redact") or ()
     hidden = {name for name in tested if any(is_named(name, one) for one in redact)}
     if hidden or (redact and replayed != shown):
         raise PlaybookError(

@@ -116,7 +116,10 @@ class AgentNode:
         case, settings = state["case"], state["settings"].copy()
         asked = await wait.work(self._question, state)
         try:
-            decision = await self.agent.decide_on(asked, wait, settings["agent_model"])
+            if asked.ruleset.task.entities and settings["selects"]:
+                decision = await self._under_lists(asked, settings, wait)
+            else:
+                decision = await self.agent.decide_on(asked, wait, settings["agent_model"])
         except ModelError as error:
             logger.warning("agent undecided: %s", type(error).__name__)
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
@@ -146,6 +149,20 @@ class AgentNode:
 
             update |= held_for_review(decision.decision, decision.risk_score, settings)
         return update
+
+    async def _under_lists(self, asked: Question, settings: RunSettings, wait: Wait) -> Decision:
+        """What a list says of whom a payment names, else what the agent says."""
+        from acegraph.nodes.agent.listed import blocked, entries_of, under, watched
+
+        entries = await wait.work(entries_of, self.playbook, asked, settings["node"])
+        if entries:
+            settings["listed"] = [entry.number for entry in entries]
+        if entries and entries[0].list == "block":
+            return blocked(entries[0])
+        decision = await self.agent.decide_on(asked, wait, settings["agent_model"])
+        if why := watched(entries):
+            settings["watched"] = why
+        return under(entries, decision)
 
     def _question(self, state: AceState) -> Question:
         """What the agent is asked: the case, the bullets that were shown, and the ruleset."""

@@ -12,7 +12,6 @@ from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
-from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.lesson import has_failed
 from acegraph.state.run.schema import CaseData, RunSettings, Update
 from acegraph.state.task.card_payments import CARD_PAYMENTS
@@ -242,13 +241,15 @@ class _Judged:
 def record_of(state: AceState) -> DecisionRecord:
     """The decision of a run as the ledger records it."""
     case, settings = state["case"], state["settings"]
-    used, bullets, rules = state["bullets_used"], state["bullets"], state["held_back"]
+    acted, bullets, rules = state["bullets_used"], state["bullets"], state["held_back"]
+    counts = "listed" not in settings  # what a person said of somebody tells nothing of a rule
     if settings["credit"] == "selected":
-        shown = [Shown(number_of(b["id"]), True, None) for b in bullets]
+        shown = [Shown(number_of(b["id"]), counts, None) for b in bullets]
     else:
+        used = acted if counts else []
         shown = [Shown(number_of(b["id"]), b["id"] in used, b["verdict"]) for b in bullets]
         shown += [
-            Shown(number_of(r["id"]), True, r["verdict"], False, r["id"] in used) for r in rules
+            Shown(number_of(r["id"]), counts, r["verdict"], False, r["id"] in acted) for r in rules
         ]
     return DecisionRecord(
         id=case["id"],
@@ -321,6 +322,8 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> Recorded | None
     kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"], sighting=seen)
     kept = replace(kept, came=case.get("came", ""))
     if settings["redact"]:
+        from acegraph.state.ledger.hidden_fields import HiddenFields  # few hide anything
+
         kept = HiddenFields.of(kept.fields, settings["redact"], kept.came).content(kept)
     with playbook.writing():
         open_case(playbook, kept, settings["node"], evidence=settings["learn"])

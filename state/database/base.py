@@ -18,7 +18,7 @@ from weakref import ReferenceType, ref
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.migrations import is_current, migrate
+from acegraph.state.database.tables import create_tables, is_current
 from acegraph.state.database.writer import LedgerWriter, Statement, fetch_by
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.values import Clock
@@ -131,9 +131,17 @@ class Database(ABC):
                 is_ready = is_current(connection)
             if not is_ready:
                 with Scope(self._opening()) as connection:
-                    migrate(connection, self.url)
+                    self._create_or_migrate(connection)
         except self._errors as error:
             raise self._failure("cannot open", error) from error
+
+    def _create_or_migrate(self, connection: sa.Connection) -> None:
+        if not sa.inspect(connection).get_table_names():
+            create_tables(connection)
+            return
+        from acegraph.state.database.migrations import migrate  # needed by older databases alone
+
+        migrate(connection, self.url)
 
     @property
     def _errors(self) -> tuple[type[Exception], ...]:

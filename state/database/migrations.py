@@ -1,7 +1,6 @@
-"""Bring a database to the present schema when it is opened.
+"""Bring a database of schema 4 or 5 to schema 6 when it is opened.
 
-A new database gets the tables of tables.py; one of schema 4 or 5 is brought to schema 6. A newer
-database, or one of another program, is refused.
+A newer database, or one of another program, is refused.
 """
 
 import json
@@ -22,39 +21,21 @@ from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
 from acegraph.state.values import CostMatrix, Label
 
-_SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors that a step raises if a row does not have its form."""
 _NEWEST: Final = 1_000
 """So many of the newest decisions of a node are looked at."""
 _SAME: Final = ("base_rate", "explore", "judge_bar", "review_from", "review_to")
 _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
-_NEW_IN_6: Final = (tables.marks,)
+_NEW_IN_6: Final = (tables.marks, tables.list_entries)
 logger = logging.getLogger(__name__)
-
-_STRANGE: Final = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')"
-
-
-def is_current(connection: sa.Connection) -> bool:
-    """Whether the tables are there and their schema is the present one."""
-    names = set(sa.inspect(connection).get_table_names())
-    if not names.issuperset(tables.metadata.tables):
-        return False
-    is_file = connection.dialect.name == "sqlite"
-    if is_file and (name := connection.exec_driver_sql(_STRANGE).scalar()) is not None:
-        raise PlaybookError(f"somebody added {name!r} to the file: it could change every write")
-    return _schema(connection) == str(tables.SCHEMA_VERSION)
-
-
-def _schema(connection: sa.Connection) -> str | None:
-    return connection.scalar(sa.select(tables.meta.c.value).where(_SCHEMA_ROW))
 
 
 def _check_old(connection: sa.Connection, names: set[str], url: str) -> None:
     """Refuse what is no whole database of schema 4 or 5."""
     if tables.meta.name not in names:
         raise PlaybookError(f"{url} is another program's database; nothing was changed")
-    schema = str(_schema(connection))
+    schema = str(tables.schema_of(connection))
     if schema in ("1", "2", "3"):
         raise PlaybookError(
             f"{url} has schema {schema}: acegraph 0.1 made it; open it once with acegraph 0.2, "
@@ -75,13 +56,10 @@ def _check_old(connection: sa.Connection, names: set[str], url: str) -> None:
 
 
 def migrate(connection: sa.Connection, url: str) -> None:
-    """Create the tables, or bring them to the present schema."""
-    names = set(sa.inspect(connection).get_table_names())
-    if not names:
-        _create_tables(connection)
-    elif not is_current(connection):  # else another process was faster
-        _check_old(connection, names, url)
-        began, schema = time.monotonic(), _schema(connection)
+    """Bring the tables to the present schema."""
+    if not tables.is_current(connection):  # else another process was faster
+        _check_old(connection, set(sa.inspect(connection).get_table_names()), url)
+        began, schema = time.monotonic(), tables.schema_of(connection)
         logger.info("migrating %s to schema %d", url, tables.SCHEMA_VERSION)
         try:
             if schema == "4":
@@ -93,13 +71,6 @@ def migrate(connection: sa.Connection, url: str) -> None:
                 f"cannot open {url}: its tables of schema {schema} are damaged: {damage}"
             ) from error
         logger.info("migrated %s in %.1f s", url, time.monotonic() - began)
-
-
-def _create_tables(connection: sa.Connection) -> None:
-    """Create all tables where none is there."""
-    tables.metadata.create_all(connection, checkfirst=False)
-    connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
-    connection.execute(tables.meta.insert().values(key="schema", value=str(tables.SCHEMA_VERSION)))
 
 
 def _to_5(connection: sa.Connection) -> None:
@@ -117,7 +88,7 @@ def _to_5(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
     _move_users(connection)
     _move_settings(connection)
-    connection.execute(tables.meta.update().where(_SCHEMA_ROW).values(value="5"))
+    connection.execute(tables.meta.update().where(tables.SCHEMA_ROW).values(value="5"))
 
 
 def _move_settings(connection: sa.Connection) -> None:
@@ -140,10 +111,11 @@ def _move_settings(connection: sa.Connection) -> None:
 
 
 def _to_6(connection: sa.Connection) -> None:
-    """Note what the stored labels say of the entities of their payments."""
+    """Add lists, and note what the stored labels say of the entities of their payments."""
     from acegraph.state.ledger.marks import store_marks  # needed by older databases alone
 
-    tables.marks.create(connection)
+    for table in _NEW_IN_6:
+        table.create(connection)
     for index in tables.sightings.indexes:
         index.create(connection)
     outcomes = tables.outcomes.c
@@ -153,7 +125,7 @@ def _to_6(connection: sa.Connection) -> None:
         labels[row.case] = None, label, row.revision
     store_marks(writer, labels)
     _keep_place(writer)
-    connection.execute(tables.meta.update().where(_SCHEMA_ROW).values(value="6"))
+    connection.execute(tables.meta.update().where(tables.SCHEMA_ROW).values(value="6"))
 
 
 def _writer(connection: sa.Connection) -> LedgerWriter:

@@ -14,6 +14,8 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
+from acegraph.state.errors import PlaybookError
+
 SCHEMA_VERSION: Final = 6
 metadata = sa.MetaData()
 _text: Final = partial(sa.Column, type_=sa.Text, nullable=False)
@@ -194,6 +196,15 @@ marks = _ledger(
     _count("frauds"),
     small=True,
 )
+# Whom a person blocks, allows or watches; what approves or ends an entry names its number.
+list_entries = _ledger(
+    "list_entries",
+    *(_text(name, primary_key=True) for name in ("node", "kind", "entity")),
+    _bigint("number", primary_key=True),
+    _bigint("entry"),
+    *map(_text, ("action", "list", "name", "reason", "by", "at", "until")),
+    small=True,
+)
 # What the payments of a node are, and what is wanted: the newest version of each counts.
 tasks = _ledger("tasks", *_of_version(), small=True)
 policies = _ledger("policies", *_of_version(), _text("approved_by", nullable=True), small=True)
@@ -217,6 +228,31 @@ users = sa.Table(
 )
 LEDGER = (
     *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
-    *(sightings, marks, answers, tasks, policies),
+    *(sightings, marks, list_entries, answers, tasks, policies),
 )
 """The tables that only grow, unless rows are pruned or erased."""
+SCHEMA_ROW: Final = meta.c.key == "schema"
+_STRANGE: Final = "SELECT name FROM sqlite_schema WHERE type IN ('trigger', 'view')"
+
+
+def schema_of(connection: sa.Connection) -> str | None:
+    """The schema of a database that has our tables."""
+    return connection.scalar(sa.select(meta.c.value).where(SCHEMA_ROW))
+
+
+def is_current(connection: sa.Connection) -> bool:
+    """Whether the tables are there and their schema is the present one."""
+    names = set(sa.inspect(connection).get_table_names())
+    if not names.issuperset(metadata.tables):
+        return False
+    is_file = connection.dialect.name == "sqlite"
+    if is_file and (name := connection.exec_driver_sql(_STRANGE).scalar()) is not None:
+        raise PlaybookError(f"somebody added {name!r} to the file: it could change every write")
+    return schema_of(connection) == str(SCHEMA_VERSION)
+
+
+def create_tables(connection: sa.Connection) -> None:
+    """Create all tables where none is there."""
+    metadata.create_all(connection, checkfirst=False)
+    connection.execute(clock.insert().values(id=1, position=0, version=0, seal=0))
+    connection.execute(meta.insert().values(key="schema", value=str(SCHEMA_VERSION)))

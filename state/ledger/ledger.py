@@ -13,7 +13,6 @@ from acegraph.state.database.encoding import chunks, now, to_text
 from acegraph.state.database.writer import LedgerWriter, NewRow
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision, quoted
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import apply_labels, case_states, is_repeated
 from acegraph.state.ledger.lookups import ERASED, find_digest, ids_in_use
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
@@ -103,6 +102,8 @@ def _record_known(writer: LedgerWriter, record: DecisionRecord, label: Label | N
         raise PrunedDecision(f"what decision {quoted(record.id)} was about was erased")
     state = case_states(writer, [record.id])[record.id]
     # Its stored case hid what was hidden then, and not what is hidden now.
+    from acegraph.state.ledger.hidden_fields import as_stored  # few ids come again
+
     then = as_stored(replace(record.whole or record, settings=state.settings))
     if digest not in (record.digest, then.digest):
         raise DecisionConflict(

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.kept_values import SIGHTING_COLUMNS, keep_text
-from acegraph.state.database.tables import marks, meta, sightings
+from acegraph.state.database.tables import list_entries, marks, meta, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.ledger.marks import read_said, store_marks
 from acegraph.state.values import (
@@ -80,12 +80,18 @@ def store_sightings(
     new = [(case.id, case.sighting) for case in seen if case.sighting]
     if not new:
         return
-    secret = writer.first(_SECRET)
-    key = secret[0] if secret else secrets.token_hex(32)
-    if secret is None:
-        keep_text(writer, _KEY, key)
+    key = key_of(writer)
     writer.add(sightings, [row for pair in new for row in _rows(key, node, *pair)])
     store_marks(writer, {case: (None, label, 1) for case, label in labels.items()})
+
+
+def key_of(writer: LedgerWriter) -> str:
+    """The secret that ids are hashed with; it is made when it is first needed."""
+    secret = writer.first(_SECRET)
+    key = str(secret[0]) if secret else secrets.token_hex(32)
+    if secret is None:
+        keep_text(writer, _KEY, key)
+    return key
 
 
 def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[Data]:
@@ -107,10 +113,11 @@ def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[Dat
 
 
 def _hashes(key: str, sighting: Sighting) -> dict[str, str]:
-    return {kind: _hash(key, kind, text) for kind, text in sighting.who.items()}
+    return {kind: hash_of(key, kind, text) for kind, text in sighting.who.items()}
 
 
-def _hash(key: str, kind: str, text: str) -> str:
+def hash_of(key: str, kind: str, text: str) -> str:
+    """The keyed hash of somebody."""
     return hmac.new(key.encode(), f"{kind}:{text}".encode(), "sha256").hexdigest()[:32]
 
 
@@ -165,22 +172,24 @@ def remove_sightings(
         return removed
     rows = writer.connection.execute(sa.select(meta.c.key, meta.c.value))
     settings = {row.key: row.value for row in rows}
-    for node in writer.connection.scalars(sa.select(_s.node).distinct()).all():
+    stored = (sightings, marks, list_entries)
+    pairs = sa.union(*(sa.select(table.c.node, table.c.kind) for table in stored))
+    for node, kind in writer.connection.execute(pairs).all():
         columns = json.loads(settings.get(SIGHTING_COLUMNS + node, "{}"))
         named = {what for what, name in columns.items() if is_named(name, field)}
         # A name that no column has may be that of a column in earlier files.
-        known = writer.connection.scalars(sa.select(_s.kind).where(_s.node == node).distinct())
-        kinds = [k for k in known if not named or k in named or k not in columns]
-        hashes = [_hash(settings[_KEY], kind, form) for kind in kinds for form in forms]
-        for table in (sightings, marks):
-            removed += writer.remove(table, (table.c.node == node) & table.c.entity.in_(hashes))
+        if not named or kind in named or kind not in columns:
+            hashes = [hash_of(settings[_KEY], kind, form) for form in forms]
+            for table in stored:
+                is_theirs = (table.c.node == node, table.c.entity.in_(hashes))
+                removed += writer.remove(table, sa.and_(*is_theirs))
     return removed
 
 
-def entity_of(database: Database, kind: str, text: str) -> str:
-    """The keyed hash under which the payments of somebody are stored; empty if none are."""
+def hashes_of(database: Database, who: Mapping[str, str]) -> dict[str, str]:
+    """By kind the keyed hash under which somebody is stored; nothing where nobody is."""
     secret = database.fetch(_SECRET)
-    return _hash(secret[0][0], kind, text) if secret else ""
+    return {kind: hash_of(secret[0][0], kind, text) for kind, text in who.items()} if secret else {}
 
 
 def payments_of(connection: sa.Connection, node: str, kind: str, entity: str) -> list[Any]:

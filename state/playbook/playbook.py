@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from functools import cache, reduce
 from operator import attrgetter
 from os import PathLike
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
@@ -23,7 +23,6 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.evidence import labels_of_tables, remember_cases, remember_table
-from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import add_labels, case_states, withdraw_label
 from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
 from acegraph.state.ledger.lookups import stored_decision
@@ -41,6 +40,10 @@ from acegraph.state.values import (
     Verdict,
     add_deltas,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state.playbook.lists import Entry
+
 
 _REFINED_FROM: Final = "refined_from:"
 _waiting: Final = tables.waiting_lessons
@@ -84,8 +87,11 @@ class BulletPlaybook(Declarations):
             for shown in record.shown:
                 if shown.bullet_number not in self._bullets:
                     self.get_bullet(f"b{shown.bullet_number}")  # raises UnknownBullet
-            hides = record.settings.get("redact")
-            stored.append((as_stored(record) if hides else record, label))
+            if record.settings.get("redact"):
+                from acegraph.state.ledger.hidden_fields import as_stored  # few hide anything
+
+                record = as_stored(record)
+            stored.append((record, label))
         return self._record_many(stored) if stored else []
 
     @retried
@@ -234,6 +240,13 @@ class BulletPlaybook(Declarations):
         from acegraph.state.ledger.sightings import read_past  # most payments name nobody
 
         return read_past(self.database, node, sighting, case_id, self.task(node).evidence)
+
+    def listed(self, node: str, who: Mapping[str, str]) -> "list[Entry]":
+        """The entries of lists that count now about anybody of these, by kind their folded id."""
+        from acegraph.state.ledger.sightings import hashes_of  # most payments name nobody
+        from acegraph.state.playbook.lists import entries_about
+
+        return entries_about(self.database, node, hashes_of(self.database, who))
 
     def decision(self, decision_id: str) -> Data:
         """A stored decision with its transaction, the bullets shown, its label and its lesson."""

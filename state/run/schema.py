@@ -86,6 +86,10 @@ class RunSettings(TypedDict):
     """What a run changed in the playbook's policy."""
     policy_version: NotRequired[int | None]
     """The policy that decided what the context left open; None where none was set."""
+    listed: NotRequired[list[int]]
+    """The entries of lists that spoke; the outcome counts for no bullet then."""
+    watched: NotRequired[str]
+    """Why a person is asked, where somebody is on the watch list."""
     redact: list[str]
     """The fields that are not stored."""
     challenger: int | None

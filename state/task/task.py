@@ -214,12 +214,17 @@ class Task:
         return None
 
     @cached_property
+    def entities(self) -> dict[str, str]:
+        """By kind of entity the field that names it."""
+        return {one.entity: one.name for one in self.fields if one.entity}
+
+    @cached_property
     def sighting_columns(self) -> dict[str, str]:
         """The fields that derived fields come from, by what they hold; or nothing."""
         if len(self.derived) == len(self.differences):
             return {}
         found = {str(one.role): one.name for one in self.fields if one.role in SIGHTED}
-        return {one.entity: one.name for one in self.fields if one.entity} | found
+        return self.entities | found
 
     @cached_property
     def evidence(self) -> dict[str, Evidence]:

@@ -24,7 +24,8 @@ from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task, Transaction
 from acegraph.state.maintenance.people.users import add_user
 from acegraph.state.run.model_forms import DecisionForm, ReflectionForm, VerdictForm
-from acegraph.state.values.plain import Scalar, render_fields
+from acegraph.state.values import render_fields
+from acegraph.state.values.plain import Scalar
 
 NODE = "fraud_detection"
 SPAM = (

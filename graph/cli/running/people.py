@@ -35,7 +35,7 @@ def review(
     --approve --who bob --why "checked against last month".
 
     Options:
-        item: A decision id or a bullet id to answer.
+        item: A decision id, a bullet id or an entry of a list to answer.
         verdict: On a decision: APPROVE or DECLINE.
         approve: On a bullet: let it act, or retire it.
     """
@@ -50,6 +50,11 @@ def review(
             case str(), str(), None:
                 given["verdict"] = verdict
                 tell(answer_outside_run(book, item, given).to_json())
+            case str(), None, bool() if item.startswith("list-"):
+                from acegraph.graph.operations.monitoring.lists import approve_entry
+
+                given["approve"] = approve
+                tell({"entry": item, "status": approve_entry(book, item, given)})
             case str(), None, bool():
                 before = book.get_bullet(item).status
                 waited = before == "candidate" or item in to_look_at(book.database)

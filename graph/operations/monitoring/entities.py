@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from acegraph.graph.operations.monitoring.lists import column_of
 from acegraph.nodes.evidence.sightings.columns import id_of
-from acegraph.state import BulletPlaybook, InvalidSettings
+from acegraph.state import BulletPlaybook
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases
 from acegraph.state.ledger.marks import called_fraud, read_said
-from acegraph.state.ledger.sightings import entity_of, newest_payment, payments_of
-from acegraph.state.values import DAY, SIGHTED, Evidence
+from acegraph.state.ledger.sightings import hashes_of, newest_payment, payments_of
+from acegraph.state.values import DAY, Evidence
 
 _DAYS = 30
 
@@ -48,8 +49,8 @@ class Entity:
 
 def entity_shown(playbook: BulletPlaybook, node: str, kind: str, name: str) -> Entity:
     """One entity by its name, as payments write it."""
-    _check_kind(playbook, node, kind)
-    entity = entity_of(playbook.database, kind, id_of(name) or "")
+    column_of(playbook, node, kind)
+    entity = hashes_of(playbook.database, {kind: id_of(name) or ""}).get(kind, "")
     return _entity(playbook, node, kind, entity, name=name)
 
 
@@ -57,7 +58,7 @@ def entities_called_fraud(
     playbook: BulletPlaybook, node: str, kind: str, days: int
 ) -> Iterator[Entity]:
     """Those of a kind whom labels call fraud in the last days, those with most voices first."""
-    _check_kind(playbook, node, kind)
+    column_of(playbook, node, kind)
     with playbook.database.reading() as connection:
         since = newest_payment(connection, node) - days * DAY
         rows = called_fraud(connection, node, kind, since)
@@ -93,13 +94,3 @@ def _entity(
         learned.usual if learned else None,
         newest,
     )
-
-
-def _check_kind(playbook: BulletPlaybook, node: str, kind: str) -> None:
-    columns = playbook.task(node).sighting_columns
-    kinds = [one for one in columns if one not in SIGHTED]
-    if kind not in kinds:
-        known = ", ".join(kinds) or "nobody"
-        raise InvalidSettings(
-            f"no kind {kind!r} in the task, which names {known} (train --as NAME=entity:KIND)"
-        )

@@ -18,6 +18,7 @@ from acegraph.state.ledger.labels import labels_given
 from acegraph.state.ledger.lookups import ERASED, find_digest
 from acegraph.state.ledger.row_mapping import case_row
 from acegraph.state.maintenance.people.second_person import to_look_at
+from acegraph.state.playbook.lists import all_entries
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.values import (
@@ -35,7 +36,7 @@ from acegraph.state.values import (
 if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings
 
-_UNDER_REVIEW: Final = ('"review":true', LET_THROUGH)
+_UNDER_REVIEW: Final = ('"review":true', LET_THROUGH, '"watched":')
 """How the stored settings say that a person may be asked about a decision."""
 
 
@@ -44,9 +45,9 @@ class Waiting:
     """One question that a person has not answered yet."""
 
     id: str
-    """The id of a decision, or of a bullet."""
+    """The id of a decision, of a bullet, or of an entry of a list."""
     kind: str
-    """verdict or approval."""
+    """verdict, approval or entry."""
     about: str
     """The text of the transaction, or of the bullet."""
     why: str
@@ -59,7 +60,7 @@ def waiting(playbook: BulletPlaybook, decided: Collection[str] | None = None) ->
     A transaction whose label is known waits no longer, though its run may still be paused. With
     `decided` only these decisions are looked at, besides the transactions without a decision.
     """
-    return [*_transactions(playbook, decided), *_candidates(playbook)]
+    return [*_transactions(playbook, decided), *_candidates(playbook), *_entries(playbook)]
 
 
 def _transactions(playbook: BulletPlaybook, ids: Collection[str] | None) -> list[Waiting]:
@@ -100,6 +101,8 @@ def reason_to_ask(decision: str | None, risk: float | None, settings: "RunSettin
     at_risk = "" if risk is None else f" at risk {written_risk(risk)}"
     if settings.get("let_through"):
         return f"DECLINE{at_risk}, let through for review ({settings['explore']:g} of such)"
+    if watched := settings.get("watched"):
+        return f"{decision}{at_risk}; {watched}"
     if settings.get("review_pays"):
         return f"{decision}{at_risk}; asking costs less than the mistake to be expected"
     low, high = settings["review_from"], settings["review_to"]
@@ -122,6 +125,16 @@ def _candidates(playbook: BulletPlaybook) -> list[Waiting]:
         if why:
             questions.append(Waiting(bullet.id, "approval", bullet.content, why, since))
     return questions
+
+
+def _entries(playbook: BulletPlaybook) -> list[Waiting]:
+    """The entries of lists that a second person has to approve."""
+    with playbook.database.reading() as connection:
+        return [
+            Waiting(one.id, "entry", f"{one.list} {one.kind} {one.name}", one.told, one.at)
+            for one in all_entries(connection)
+            if one.waits
+        ]
 
 
 def _where_from(origin: Mapping[str, object]) -> str:
