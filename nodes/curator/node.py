@@ -8,6 +8,7 @@ from typing import Final
 
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.curator.refine import Refinement, refine_if_due
+from acegraph.nodes.evidence.stakes import cost_of_mistakes, not_yet
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, BulletPlaybook, ModelError
@@ -88,13 +89,17 @@ def curate_lesson(
         learned = playbook.lesson(lesson.decision_id)
         if learned is not None:  # the decision was delivered twice at the same time
             return Curation(**{**learned, "retired": tuple(learned["retired"])})
+        cost = cost_of_mistakes(lesson, playbook)
+        early = not_yet(cost, playbook.get_bullets_for_node(node)) if refines else ""
+        if refines:
+            playbook.keep_unsearched(node, cost if early else 0.0)
         if refined and refined.added:
             curation = _refined(refined, playbook)
         elif reflection is None:
             retired = curator.tend(node, playbook)
             known = len(playbook.cases(node))
             few = f": {known} labelled cases, a first rule needs about {FIRST_RULE}"
-            reason = NOTHING_LEARNED + (few if known < FIRST_RULE else "")
+            reason = early or NOTHING_LEARNED + (few if known < FIRST_RULE else "")
             curation = Curation("refused", reason, retired=tuple(retired))
         else:
             curation = propose(

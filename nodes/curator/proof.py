@@ -11,6 +11,7 @@ from acegraph.nodes.curator.screening import Proposal
 from acegraph.nodes.evidence.backtest import ALIKE, Backtest, backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
+from acegraph.nodes.rules.held_out import saves
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state.values import NOT_PROVED, Bullet, CaseTable, Condition, is_meant_as_condition
 
@@ -43,6 +44,10 @@ def prove(
         refusal = "adds nothing to what the playbook already says"
     else:
         refusal = _said_already(condition, table, active)
+        if not refusal and proposal.decision and not saves(condition, table, active):
+            refusal = (
+                "beside a refined set a rule must save something: held out, cases cost as much"
+            )
     return tested, refusal
 
 

@@ -41,7 +41,7 @@ class Gate:
     given_signal: "Gate | None" = None
     """The demands if that test is passed: on the first rule, and with few cases on all rules."""
 
-    def bar(self, choices: int, *, is_known: bool) -> float:
+    def bar(self, choices: float, *, is_known: bool) -> float:
         """The z that a comparison must reach if it was chosen among this many comparisons."""
         allowed = self.known_field if is_known else self.new_field
         return NormalDist().inv_cdf(1 - min(allowed / max(choices, 1), 0.5))

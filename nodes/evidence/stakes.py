@@ -3,20 +3,41 @@
 Where most of the money is at stake a set of rules should be most exact (example-dependent costs:
 Zadrozny, Langford and Abe 2003). The weight of a case depends on its amount alone and never on its
 label, so the risks stay calibrated.
+
+And the reflector searches for a rule when mistakes have cost enough since it last did: beside a
+refined set most further rules of a stream are chance, and most mistakes cost little.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.values import Bullet, CaseTable, CostMatrix, newest_set
+from acegraph.nodes.evidence.residuals import Mask, Numbers
+from acegraph.nodes.text.understand import read_fields
+from acegraph.state.values import (
+    DECLINE,
+    Bullet,
+    CaseTable,
+    CostMatrix,
+    is_number,
+    newest_set,
+    other,
+)
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.run.lesson import Lesson
 
 COSTS: Final = "costs"
 """In the origin of a bullet: the costs by which its set of rules was fitted."""
 _LEAST, _MOST = 0.2, 8.0
 _HUGE: Final = 1e15
+_ENOUGH: Final = 4.0
+"""Beside a refined set a rule is sought after so many missed frauds, or what costs as much."""
 
 
 def stakes_over(table: CaseTable, costs: CostMatrix) -> NDArray[np.float64]:
@@ -40,3 +61,32 @@ def amounts_over(table: CaseTable) -> NDArray[np.float64]:
     """The amounts of the cases; not a number where there is none."""
     column = table.column(table.amount_name or "")
     return np.full(len(table), np.nan) if column is None else column.numbers
+
+
+def prices_of(costs: CostMatrix, fraud: Mask, amounts: Numbers) -> Numbers:
+    """What it costs to be wrong about cases."""
+    of_honest = costs.break_even_over(amounts)
+    return costs.at_stake(amounts) * np.where(fraud, 1 - of_honest, of_honest)
+
+
+def cost_of_mistakes(lesson: Lesson, playbook: BulletPlaybook) -> float:
+    """What the mistakes since the last search for a rule have cost, with the one of a lesson: in
+    missed frauds of the usual amount, and 1 each where nobody says what they cost.
+    """
+    given, table = lesson.settings.get("costs"), playbook.cases(lesson.settings["node"])
+    before, frauds = playbook.unsearched(lesson.settings["node"]), amounts_over(table)[table.fraud]
+    if not given or not len(frauds) or lesson.decision != other(lesson.correct):
+        return before + 1.0
+    costs, fields = CostMatrix.parse(given), read_fields(lesson.transaction)
+    amount = fields.get(table.amount_name or "")
+    own = np.array([amount if is_number(amount) else np.nan])
+    (cost,) = prices_of(costs, np.array([lesson.correct == DECLINE]), own)
+    missed = float(np.median(prices_of(costs, np.ones(len(frauds), bool), frauds)))
+    return round(before + float(cost) / (missed or 1.0), 4)
+
+
+def not_yet(cost: float, bullets: Iterable[Bullet]) -> str:
+    """How far it is to the next search for a rule beside these bullets; empty where it is due."""
+    if cost >= _ENOUGH or not newest_set(bullets):
+        return ""
+    return f"not yet: mistakes since the last search cost {cost:.1f} of {_ENOUGH:g}"

@@ -139,20 +139,21 @@ class _RuleSearch:
             spread = _LATER_SPREAD if self.known_fields else marks
             tried = marks * spread ** (len(tests) - 1)
             is_enough = gate is None or (
-                evidence.gain >= gate.min_gain and evidence.p_chance * tried <= self._allowed(gate)
+                evidence.gain >= gate.min_gain
+                and evidence.p_chance * tried * self._looks <= gate.first
             )
             if is_enough:
                 return Induced(condition, evidence, tried)
         return None
 
-    def _allowed(self, gate: Gate) -> float:
-        """The chance allowed to the rule as a whole.
+    @cached_property
+    def _looks(self) -> float:
+        """By how much each chance allowed is divided.
 
-        Until one is proved, the question is asked again as labels come in, and each doubling of
-        their number has its part of the allowance.
+        The question is asked again as labels come in, and each doubling of their number has its
+        part of the allowance.
         """
-        looks = 1 if self.known_fields else self.table.times_grown
-        return gate.first / (1 + math.log2(looks))
+        return 1 + math.log2(self.table.times_grown)
 
     def _pruned(self, kept: Term, gate: Gate) -> Term:
         """A rule without the comparisons that miss their bars, the weakest dropped first."""
@@ -164,7 +165,9 @@ class _RuleSearch:
                 (others,) = rows.fired([tuple(j for j in kept if j != i)])
                 name = rows.literals.fields[i]
                 is_known = name in self.known_fields
-                bar = gate.bar(bars[name] if is_known else bars.total(), is_known=is_known)
+                choices = bars[name] if is_known else bars.total()
+                looks = self._looks if self.known_fields else 1
+                bar = gate.bar(choices * looks, is_known=is_known)
                 margin[i] = self._rest.contrast(fired, others & ~fired, _FLOOR) - bar
             weakest = min(kept, key=margin.__getitem__)
             if margin[weakest] >= 0:

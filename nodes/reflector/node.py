@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from acegraph.nodes.evidence.columns.entities import TEACHES, case_shares
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.reflector.custom import Reflecting
+from acegraph.nodes.evidence.stakes import cost_of_mistakes, not_yet
+from acegraph.nodes.reflector.custom import Reflecting, induces_rules
 from acegraph.nodes.reflector.prompt import Judged
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale, scale_for
@@ -45,6 +46,10 @@ async def reflect_on(
 ) -> Reflection | None:
     """The heuristic that a reflector draws from a lesson, with the evidence of the playbook."""
     node, source = lesson.settings["node"], lesson.settings["source"]
+    if induces_rules(reflector, lesson.settings["reflector_model"]):
+        cost = await wait.work(cost_of_mistakes, lesson, playbook)
+        if not_yet(cost, await wait.work(playbook.get_bullets_for_node, node)):
+            return None
     table = await wait.work(playbook.cases, node)
     row = table.row_of(lesson.decision_id)
     if row is not None and case_shares(table)[row] < TEACHES:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _REFINED_FROM: Final = "refined_from:"
+_UNSEARCHED: Final = "unsearched:"
 _waiting: Final = tables.waiting_lessons
 
 
@@ -223,6 +224,16 @@ class BulletPlaybook(Declarations):
         """Keep how many labelled cases there are at a refinement; the next one waits for more."""
         with self.writing():
             keep(self.database, _REFINED_FROM + node, cases)
+
+    def unsearched(self, node: str) -> float:
+        """What mistakes have cost since a rule was last sought (nodes/evidence/mistakes.py)."""
+        return float(kept_value(self.database, _UNSEARCHED + node) or 0)
+
+    @retried
+    def keep_unsearched(self, node: str, cost: float) -> None:
+        """Keep what mistakes have cost."""
+        with self.writing():
+            keep(self.database, _UNSEARCHED + node, cost)
 
     @retried
     def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:

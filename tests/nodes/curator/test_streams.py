@@ -127,3 +127,38 @@ def test_with_many_labels_the_background_refines_and_no_run_waits_for_it(tmp_pat
         assert learn_waiting(playbook).lessons == 1
     with BulletPlaybook(url) as playbook, playbook.fork() as copy:
         assert (playbook.refined_from(NODE), copy.refined_from(NODE)) == (3_303, 3_303)
+
+
+def test_beside_a_refined_set_a_rule_is_sought_when_mistakes_have_cost_enough() -> None:
+    playbook, costs = BulletPlaybook(), {"missed_fraud": 1.0, "false_decline": 0.1}
+    past = [Case(f"h{i}", f, a) for i, (f, a) in enumerate(payments(60))]  # type: ignore[arg-type]
+    playbook.remember(past, NODE)
+    reasons = []
+    for i, (answer, policy) in enumerate(
+        [
+            *[("DECLINE", {})] * 2,  # no set stands yet
+            *[("DECLINE", {})] * 5,
+            *[("APPROVE", {"costs": costs})] * 2,
+        ]
+    ):
+        if i == 2:
+            rule = "DECLINE when x0 >= 9"
+            playbook.add_bullet(rule, NODE, origin={REFINEMENT: 1})
+        wrong = "APPROVE" if answer == "DECLINE" else "DECLINE"
+        graph = create_ace_graph(playbook=playbook, agent=lambda _, wrong=wrong: wrong).compile()
+        given = {"transaction": {"x0": 0.1}, "ground_truth": answer, "decision_id": f"d{i}"}
+        graph.invoke(given, context=AceContext(policy=policy))
+        lesson = playbook.lesson(f"d{i}")
+        assert lesson
+        reasons.append(lesson["reason"].partition("cost ")[2])
+    assert reasons == [
+        "",
+        "",
+        "1.0 of 4",
+        "2.0 of 4",
+        "3.0 of 4",
+        "",
+        "1.0 of 4",
+        "1.1 of 4",
+        "1.2 of 4",
+    ]
