@@ -14,12 +14,13 @@ from acegraph.graph.metrics.intervals import band, of_share
 from acegraph.graph.metrics.stability import Stability, of_field, of_numbers
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
+from acegraph.nodes.evidence.drift import times_of
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.maintenance.activity import TRAINED, Activity, Record, activity_since
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.playbook import decision_index as index
-from acegraph.state.values import Bullet
+from acegraph.state.values import DECLINE, Bullet, CaseTable
 
 RISK: Final = "risk"
 """The name under which the distribution of risk is reported."""
@@ -31,6 +32,8 @@ _LATE_DAYS: Final = 30.0
 """From this age on outcomes should have come; from a later one where the policy says so."""
 _SURELY: Final = 5
 """Of so many frauds to be expected at least one would be known but once in 150 times."""
+_TOLD: Final = 3
+"""So many outcomes should have come in a time in which none has."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ def watch(
             *(alert for bullet in active if (alert := _bad(bullet, activity.records))),
             *_halted(entries, most_waiting, activity, days),
             *_awaited(playbook, node, columns, now),
+            *(() if playbook.policy(node).explore else _untold(playbook.cases(node), active)),
         ],
         index.label_coverage(columns),
     )
@@ -127,6 +131,22 @@ def _awaited(
             f"no outcome is known of {count:,} payments decided {wait:g} to {2 * wait:g} days ago"
         )
         yield Alert("labels", "outcomes", text)
+
+
+def _untold(table: CaseTable, active: list[Bullet]) -> Iterator[Alert]:
+    """Alerts for bullets that decline where no outcome comes any more, by the times of payments."""
+    times = np.array(times_of(table))
+    newest = max(times.tolist(), default="")
+    for bullet in active if newest else ():
+        held = bullet.condition.holds_over(table) if bullet.condition else times == newest
+        told = sorted(filter(None, times[held].tolist()))
+        if bullet.verdict != DECLINE or not told:
+            continue
+        first, last = map(datetime.fromisoformat, (told[0], told[-1]))
+        silent = datetime.fromisoformat(newest) - last
+        if silent.days >= _LATE_DAYS and silent * len(told) >= _TOLD * (last - first):
+            text = f"{bullet.id} declines: no outcome for {silent.days} days (policy explore=0.02)"
+            yield Alert("bullet", bullet.id, text)
 
 
 def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stability]:

@@ -10,6 +10,8 @@ from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.feedback import feedback_many, read_label
 from acegraph.graph.operations.monitoring.watch import Watch, watch
 from acegraph.state import AceInput, BulletPlaybook, Case, Policy
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 
 NODE = "fraud_detection"
 
@@ -138,3 +140,25 @@ def test_where_fraud_is_rare_some_payments_without_an_outcome_are_no_alert() -> 
         decide(book, 60)
         found = watch(book, now=datetime.now(UTC) + timedelta(days=45))
         assert not [alert for alert in found.alerts if alert.name == "outcomes"]
+
+
+def test_a_rule_that_declines_and_gets_no_outcome_is_named_unless_something_is_explored() -> None:
+    """Payments of 90 days; of those that the rule declines none has a label after the 50th."""
+    when = Field("paid_at", "time", role="time")
+    with BulletPlaybook() as book:
+        book.set_task(Task("cards", (when, Field("amount", "number", role="amount"))), NODE)
+        start, rows = datetime(2025, 3, 1, tzinfo=UTC), list[Case]()
+        for i in range(360):
+            amount, day = float(i % 10), i // 4
+            if day <= 50 or amount < 8:
+                paid_at = (start + timedelta(days=day)).isoformat()
+                rows.append(Case(f"c{i}", {"paid_at": paid_at, "amount": amount}, "APPROVE"))
+        book.remember(rows, NODE)
+        silent = book.add_bullet("DECLINE when amount >= 8", NODE)
+        book.add_bullet("DECLINE when amount < 2", NODE)
+        book.add_bullet("APPROVE when amount >= 8 and amount < 9", NODE)
+        (alert,) = watch(book).alerts
+        assert (alert.kind, alert.name) == ("bullet", silent)
+        assert "no outcome for 40 days" in alert.text
+        book.set_policy(Policy(explore=0.02), NODE)
+        assert watch(book).alerts == []
