@@ -4,8 +4,8 @@ Where most of the money is at stake a set of rules should be most exact (example
 Zadrozny, Langford and Abe 2003). The weight of a case depends on its amount alone and never on its
 label, so the risks stay calibrated.
 
-And the reflector searches for a rule when mistakes have cost enough since it last did: beside a
-refined set most further rules of a stream are chance, and most mistakes cost little.
+And beside a refined set the reflector searches for a rule when mistakes have cost enough: most
+further rules are chance, and most mistakes cost little.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ def cost_of_mistakes(lesson: Lesson, playbook: BulletPlaybook) -> float:
     before, frauds = playbook.unsearched(lesson.settings["node"]), amounts_over(table)[table.fraud]
     if not given or not len(frauds) or lesson.decision != other(lesson.correct):
         return before + 1.0
-    costs, fields = CostMatrix.parse(given), read_fields(lesson.transaction)
-    amount = fields.get(table.amount_name or "")
+    costs = CostMatrix.parse(given)
+    amount = read_fields(lesson.transaction).get(table.amount_name or "")
     own = np.array([amount if is_number(amount) else np.nan])
     (cost,) = prices_of(costs, np.array([lesson.correct == DECLINE]), own)
     missed = float(np.median(prices_of(costs, np.ones(len(frauds), bool), frauds)))

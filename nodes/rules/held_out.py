@@ -31,9 +31,7 @@ def saves(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> b
 def _costs(
     table: CaseTable, active: Sequence[Bullet], rules: Sequence[Condition], highest: HighestRisk
 ) -> Numbers:
-    """What decisions cost that rules make whose weights are fitted on the other parts of the cases,
-    beside the graded ones of those that are active.
-    """
+    """What decisions cost that rules make, with graded ones, each part weighed on the others."""
     costs, shares, fraud = costs_behind(active), case_shares(table), table.fraud
     fired, signs = fired_over(rules, table), np.array([sign_of(r.verdict) for r in rules])
     start = start_over(table) + sum(points_over(table, b) for b in active if b.is_graded) / UNIT
