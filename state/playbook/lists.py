@@ -18,6 +18,7 @@ from acegraph.state.database.encoding import now
 from acegraph.state.database.tables import list_entries
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import InvalidInput
+from acegraph.state.values import Data
 
 ListName = Literal["block", "allow", "watch"]
 LISTS: Final[tuple[ListName, ...]] = get_args(ListName)
@@ -85,7 +86,8 @@ def _folded(rows: Iterable[Mapping[str, Any]]) -> list[Entry]:
 
 def all_entries(connection: sa.Connection) -> list[Entry]:
     """All entries, oldest first; also those that wait or have ended."""
-    return _folded(connection.execute(sa.select(list_entries).order_by(_e.number)).mappings())
+    rows = connection.execute(sa.select(list_entries).order_by(_e.number)).mappings()
+    return _folded(map(dict, rows))
 
 
 def entries_about(database: Database, node: str, who: Mapping[str, str]) -> list[Entry]:
@@ -105,14 +107,14 @@ def add_entries(
 
     `said` has node, kind, list, reason, by, until.
     """
-    first = _last(writer) + 1
+    numbers = range(_last(writer) + 1, _last(writer) + 1 + len(who))
     same = {**said, "action": "add", "at": now()}
-    rows = [
+    rows: list[Data] = [
         {**same, "number": number, "entry": number, "entity": entity, "name": name}
-        for number, (entity, name) in enumerate(who, start=first)
+        for number, (entity, name) in zip(numbers, who, strict=True)
     ]
     writer.add(list_entries, rows)
-    return [int(row["number"]) for row in rows]
+    return list(numbers)
 
 
 def change_entry(writer: LedgerWriter, number: int, action: str, by: str, reason: str) -> None:
