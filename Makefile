@@ -108,6 +108,7 @@ test-ray: $(STAMP)  ## run the block for Ray of docs/many-machines.md
 	ACE_ENGINE=on_ray.py $(BIN)/python -m pytest -q tests/graph/tables/test_many_machines.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
+	$(BIN)/python -m pip install --quiet -r benchmarks/requirements.txt
 	$(BIN)/python benchmarks/run.py
 
 notebooks: $(STAMP)  ## run the notebooks and store what they show

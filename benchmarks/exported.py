@@ -18,10 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 import rule_engine
 import zen
-from common import compare, table
+from common import compare, rules_playbook, table
 from exported_rules import COSTS, loaded, odd_rows, rules_of
 from json_logic import jsonLogic
-from tables import playbook
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.tables.ruleset import TableRules
@@ -112,7 +111,7 @@ def deciders(rules: TableRules) -> dict[str, Decide]:
 
 def main() -> dict[str, float]:
     """Print and give the CPU of a decision, in microseconds, and the ratios."""
-    rules = TableRules.of(playbook())
+    rules = TableRules.of(rules_playbook())
     kinds, empty = rules.source().kinds, {"number": 0.0, "flag": False, "category": ""}
     payments = [rules.read(one.fields)[0] for one in generate_transactions(ROWS, seed=3)]
     fitted = [  # by hand nobody asks for what is missing
@@ -189,7 +188,7 @@ def in_engines(count: int) -> None:
 
 def million() -> None:
     """Print the CPU of a million payments, read and decided by the exported Python."""
-    rules = TableRules.of(playbook())
+    rules = TableRules.of(rules_playbook())
     alone, some = loaded(rules), [one.fields for one in generate_transactions(10_000, seed=3)]
     decisions, points, start = Counter[str](), 0, time.process_time()
     for place in range(1_000_000):

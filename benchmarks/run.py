@@ -10,6 +10,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import duplicates
+import exported
 import ledger
 import memory
 import numpy as np
@@ -22,6 +23,7 @@ import tables
 
 PARTS = {
     "ratios": ratios.main,
+    "exported": exported.main,
     "selection": selection.main,
     "duplicates": duplicates.main,
     "pairs": pairs.main,

@@ -115,6 +115,8 @@ def plain_value(name: str, value: object) -> Scalar:
         return clean_text(value) or None
     if type(value) is float:
         return value if math.isfinite(value) else None
+    if type(value) is int and -MAX_EXACT <= value <= MAX_EXACT:
+        return value
     # One of numpy:
     if (kind := getattr(getattr(value, "dtype", None), "kind", "")) and not getattr(
         value, "shape", 1
@@ -236,7 +238,7 @@ def _number(field: Field, value: Scalar) -> Scalar | Misfit:
     number = float(value)
     is_below = field.least is not None and number < field.least
     is_above = field.most is not None and number > field.most
-    if is_below or is_above or abs(number) == float("inf"):
+    if is_below or is_above or abs(number) == math.inf:
         return field.misfit("range")
     return value
 
@@ -352,7 +354,8 @@ def fit_case(task: Task, given: Mapping[str, object]) -> tuple[Fields, tuple[Mis
             fields[derived.name] = derived.between([fields.get(name) for name in derived.of])
         for wrong in (misfits[name] for name in derived.of if name in misfits):
             misfits[derived.name] = replace(wrong, field=derived.name)
-    _doubt_the_amount(task, misfits)
+    if misfits:
+        _doubt_the_amount(task, misfits)
     return fields, tuple(misfits.values()), unknown
 
 
