@@ -368,12 +368,13 @@ PARTS = {f.__name__: f for f in (graphs, services, several_workers, whole_tables
 
 def main(names: list[str] | None = None, beside: str | None = None) -> dict[str, float]:
     """Measure the parts, print the table, and return the ratios."""
-    rows: list[Row] = [["CPU, ms", "ours", "other", "ratio", "wanted"]]
+    found: dict[str, float] = {}
     for name in names or PARTS:
         with tempfile.TemporaryDirectory() as folder:
-            rows += PARTS[name](folder, beside)
-    table("acegraph beside what one would write by hand", rows)
-    return {what: float(ratio) for what, _, _, ratio, _ in rows[1:]}
+            rows = PARTS[name](folder, beside)
+        table(name.replace("_", " "), [["CPU, ms", "ours", "other", "ratio", "wanted"], *rows])
+        found |= {what: float(ratio) for what, _, _, ratio, _ in rows}
+    return found
 
 
 if __name__ == "__main__":
@@ -384,4 +385,4 @@ if __name__ == "__main__":
         client(*words[1:])
     else:
         at = words.index("--beside") if "--beside" in words else len(words)
-        main(words[:at], words[at + 1] if words[at:] else None)
+        main(words[:at] or None, words[at + 1] if words[at:] else None)

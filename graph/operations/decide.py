@@ -134,7 +134,8 @@ class _Block:
         if held is None:  # undecided
             held = [bullet.id for bullet in self.rules.weigh(fields).fired]
         held += [b.id for b in self.on_trial if b.condition and b.condition.holds(fields)]
-        state["held_back"] = [self.rules_by_id[one] for one in sorted(held, key=number_of)]
+        rules = self.book.get_bullets(sorted(held, key=number_of))
+        state["held_back"] = [HeldBackRule(id=one.id, verdict=one.verdict) for one in rules]
         return state | update
 
     @cached_property
@@ -149,12 +150,6 @@ class _Block:
             return []
         bullets = self.book.get_bullets_for_node(self.settings["node"], status="candidate")
         return [one for one in of_source(bullets, self.settings["source"]) if one.is_on_trial]
-
-    @cached_property
-    def rules_by_id(self) -> dict[str, HeldBackRule]:
-        """What is noted of a rule that holds."""
-        rules = (*self.rules.rules, *self.on_trial)
-        return {one.id: HeldBackRule(id=one.id, verdict=one.verdict) for one in rules}
 
     async def judged(self, states: Sequence[AceState]) -> list[AceState | PlaybookError]:
         """The states after the judge, or why the ledger refuses the decision."""

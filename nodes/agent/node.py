@@ -166,12 +166,14 @@ class AgentNode:
 
     def _question(self, state: AceState) -> Question:
         """What the agent is asked: the case, the bullets that were shown, and the ruleset."""
-        case = state["case"]
+        case, settings, book = state["case"], state["settings"], self.playbook
+        if self.ruleset is None:
+            book = book.frozen(settings["node"])
         return Question(
             Transaction(case["text"], case["given_fields"]),
             case["fields"],
-            tuple(self.playbook.get_bullets(map(itemgetter("id"), state["bullets"]))),
-            self.ruleset or Ruleset.of(self.playbook, state["settings"]),
+            tuple(book.get_bullets(map(itemgetter("id"), state["bullets"]))),
+            self.ruleset or Ruleset.of(book, settings),
             dict(map(itemgetter("field", "why"), state["doubts"])),
             case["id"],
         )

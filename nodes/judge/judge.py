@@ -4,7 +4,7 @@ With ground truth a judge compares, and asks no model. Without it a language mod
 or the verdict stays pending. A judge knows the transaction and the decision, not the bullets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,9 @@ from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values import GIVEN_LABEL, JUDGE, Verdict, clean_text, other, parse_verdict
+
+ReadTask = Callable[[], Task]
+"""What tells a model the domain; a label asks nobody."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,7 @@ class SimpleJudge:
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
-        task: Task = CARD_PAYMENTS,
+        task: ReadTask = lambda: CARD_PAYMENTS,
     ) -> Judgement:
         """Compare, or ask a model; `name` is a model other than the default one."""
         if ground_truth is not None and str(ground_truth).strip():
@@ -72,7 +75,7 @@ class SimpleJudge:
         return await self._opinion(input_text, output, wait, name, decision_id, task)
 
     async def _opinion(
-        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: ReadTask
     ) -> Judgement:
         return PENDING
 
@@ -88,7 +91,7 @@ class LLMJudge(SimpleJudge):
         self._optional = model_is_optional
 
     async def _opinion(
-        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: ReadTask
     ) -> Judgement:
         model = resolve_model("judge", self._model, name)
         if model is None:
@@ -103,7 +106,8 @@ class LLMJudge(SimpleJudge):
 
         decided = parse_verdict(output)
         fence = model.fence("judge", decision_id or text_hash(clean_text(text)))
-        messages = judge_messages(text, output, fence, self._prompt or PROMPT, task)
+        told = await wait.work(task)
+        messages = judge_messages(text, output, fence, self._prompt or PROMPT, told)
         form = await model.fill(VerdictForm, messages, wait)
         right = decided if form.is_correct else other(decided)
         reasoning = clean_text(form.reasoning)
@@ -117,7 +121,7 @@ class _CustomJudge(SimpleJudge):
         self._call = CustomCall(target, "judge")
 
     async def _opinion(
-        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: ReadTask
     ) -> Judgement:
         answer = await self._call({"transaction": text, "decision": output}, wait)
         if isinstance(answer, tuple) and len(answer) == 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
@@ -14,7 +14,6 @@ from acegraph.state import AceState, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
 from acegraph.state.run.lesson import has_failed
 from acegraph.state.run.schema import CaseData, RunSettings, Update
-from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values import (
     APPROVE,
     GIVEN_LABEL,
@@ -100,9 +99,6 @@ class JudgeNode:
     async def _judged(self, state: AceState, wait: Wait) -> _Judged:
         """The judgement; where the judge failed, a pending one and the reason."""
         case, settings = state["case"], state["settings"]
-        task = CARD_PAYMENTS  # a model is told what the domain is; a label asks nobody
-        if case["ground_truth"] is None:
-            task = await wait.work(self.playbook.task, settings["node"])
         try:
             judgement = await self.judge.judge_with(
                 case["text"],
@@ -111,7 +107,7 @@ class JudgeNode:
                 wait,
                 settings["judge_model"],
                 case["id"],
-                task,
+                partial(self.playbook.task, settings["node"]),
             )
         except ModelError as error:
             logger.warning("judge undecided: %s", type(error).__name__)

@@ -59,7 +59,7 @@ PROSE_UNREAD: Final = "{} bullet(s) in prose not used: only a language model can
 NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
 _KEPT: Final = "ruleset"
-"""Under which name labelled cases keep the ruleset that was made last."""
+_SETTINGS: Final = ("costs", "base_rate", "limit", "undecided", "n_bullets")
 _TESTS: Final = attrgetter("condition")
 _OF_TESTS: Final = frozenset(("start", "prior_scored", "prior_words", "asked", "tested", "ways"))
 """What follows from prior and conditions alone, whatever the rules weigh."""
@@ -153,18 +153,18 @@ class Ruleset:
         if active is None:
             active = playbook.get_bullets_for_node(node)
         bullets = of_source(active, source)
-        scale = scale_for(bullets, cases, settings)
-        rules = tuple(filter(attrgetter("condition"), bullets)) if settings["n_bullets"] else ()
-        ruleset = cls(rules, task, scale, playbook.clock.version)
-        if settings.get("undecided") == "expect":
-            return ruleset.expecting(cases)
-        kept = cast(Ruleset, cases.shared.setdefault(_KEPT, ruleset))
-        if kept == ruleset:
+        version, made = playbook.clock.version, [settings.get(name) for name in _SETTINGS]
+        key = (bullets, len(cases), version, made)
+        known, kept = cast("tuple[object, Ruleset]", cases.shared.get(_KEPT, (None, None)))
+        if known == key and kept.task is task:
             return kept
-        if kept.task is task and [*map(_TESTS, kept.rules)] == [*map(_TESTS, rules)]:
-            known = {name: vars(kept)[name] for name in _OF_TESTS & vars(kept).keys()}
-            vars(ruleset).update(known)
-        cases.shared[_KEPT] = ruleset
+        rules = tuple(filter(_TESTS, bullets)) if settings["n_bullets"] else ()
+        ruleset = cls(rules, task, scale_for(bullets, cases, settings), version)
+        if known and kept.task is task and [*map(_TESTS, kept.rules)] == [*map(_TESTS, rules)]:
+            vars(ruleset).update({name: vars(kept)[name] for name in _OF_TESTS & vars(kept).keys()})
+        if settings.get("undecided") == "expect":
+            ruleset = ruleset.expecting(cases)
+        cases.shared[_KEPT] = (key, ruleset)
         return ruleset
 
     def expecting(self, cases: CaseTable) -> Ruleset:

@@ -63,10 +63,11 @@ class SelectorNode:
         given = get_runtime().context
         context = AceContext.of(given, self.defaults)
         overlooked = overlooked_settings(given, get_config().get("configurable", {}))
-        settings = await wait.work(settle, self.playbook, context)
+        book = await wait.work(self.playbook.frozen, context.node)
+        settings = settle(book, context)
         settings["review"] = self.review
-        read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)
-        update = await chosen(read, settings, self.selectors, self.playbook, wait)
+        read = await wait.work(read_case, state, book, settings, self.keeps_derived)
+        update = await chosen(read, settings, self.selectors, book, wait)
         return {**update, "warnings": [*overlooked, *update["warnings"]]}
 
 

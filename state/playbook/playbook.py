@@ -278,6 +278,10 @@ class BulletPlaybook(Declarations):
         copy.invalidate()
         return copy
 
+    def frozen(self, node: str) -> "BulletPlaybook":
+        """The playbook as it is now, for decisions of a node while others write."""
+        return self if self.database.in_memory else FrozenPlaybook(self, node)
+
     def _count(self, recorded: Iterable[Recorded]) -> None:
         """Move the counters as decisions and labels say."""
         self.add_to_counters(reduce(add_deltas, map(attrgetter("deltas"), recorded), {}))

@@ -128,7 +128,9 @@ class RuleTable:
 
     def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
         """What the conditions of the first `rows` rows say of a transaction."""
-        found = [pair for name in [*self._tests] for pair in self._tests_of(name).say(fields)]
+        found: list[tuple[int, int]] = []
+        for name in [*self._tests]:
+            found += self._tests_of(name).say(fields)
         said = np.full(len(self._numbers) + 1, HOLDS, np.int8)
         for number, answer in found:
             said[number] = answer

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -88,6 +89,11 @@ class AceContext(BaseModel):
             policy = Policy.from_json(given)
             return {name: getattr(policy, name) for name in given}
         return asdict(given) if isinstance(given, Policy) else given
+
+    @cached_property
+    def dumped(self) -> Data:
+        """The settings as plain data; nobody changes it."""
+        return self.model_dump()
 
     @classmethod
     def of(cls, given: object, default: "AceContext | None" = None) -> "AceContext":
@@ -182,7 +188,7 @@ def settle_settings(
     """
     plan = MODES[context.mode]
     settings = {
-        **context.model_dump(),
+        **context.dumped,
         **policy.but(context.policy).settings(),
         "policy_version": policy.version or None,
         "redact": list(hidden),

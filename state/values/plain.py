@@ -257,7 +257,7 @@ def _category(field: Field, value: Scalar) -> Scalar | Misfit:
     known = field.spellings.get(ascii_lower(word))
     if known is None and field.closed:
         return field.misfit("currency" if field.role == "currency" else "word")
-    return known or word
+    return value if known == value else known or word  # the same object: nothing is written anew
 
 
 def _time(field: Field, value: Scalar) -> Scalar | Misfit:

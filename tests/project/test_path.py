@@ -8,7 +8,7 @@ from typing import Any, Final
 from acegraph.graph import create_ace_graph
 from acegraph.state import BulletPlaybook
 
-MOST: Final = {"modules": 40, "functions": 250, "calls": 520}
+MOST: Final = {"modules": 39, "functions": 250, "calls": 500}
 """Only ever lowered."""
 
 
