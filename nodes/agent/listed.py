@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.agent.node import Decision
 from acegraph.nodes.evidence.sightings.columns import id_of
 from acegraph.state.playbook.lists import LISTS
-from acegraph.state.values import APPROVE, DECLINE
+from acegraph.state.values import APPROVE
 
 if TYPE_CHECKING:
-    from acegraph.nodes.agent.node import Question
+    from acegraph.nodes.agent.node import Decision, Question
     from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.lists import Entry
 
@@ -25,24 +24,20 @@ def entries_of(playbook: BulletPlaybook, asked: Question, node: str) -> Sequence
     return sorted(entries, key=lambda entry: (LISTS.index(entry.list), entry.number))
 
 
-def _told(entry: Entry) -> str:
+def told(entry: Entry) -> str:
+    """What an entry says, in words."""
     return f"{entry.kind} {entry.name} is {entry.told}"
-
-
-def blocked(entry: Entry) -> Decision:
-    """The decision where somebody is blocked: nobody is asked any more."""
-    return Decision(DECLINE, 1.0, (_told(entry),))
 
 
 def watched(entries: Sequence[Entry]) -> str:
     """Why a person is asked; empty if nobody is watched."""
-    return "; ".join(_told(entry) for entry in entries if entry.list == "watch")
+    return "; ".join(told(entry) for entry in entries if entry.list == "watch")
 
 
 def under(entries: Sequence[Entry], decision: Decision) -> Decision:
     """The decision on somebody whom a list allows or watches; what is undecided stays so."""
     if entries:
-        decision = replace(decision, reasons=(*decision.reasons, *map(_told, entries)))
+        decision = replace(decision, reasons=(*decision.reasons, *map(told, entries)))
     if decision.undecided or all(entry.list != "allow" for entry in entries):
         return decision
     return replace(decision, decision=APPROVE)

@@ -152,13 +152,13 @@ class AgentNode:
 
     async def _under_lists(self, asked: Question, settings: RunSettings, wait: Wait) -> Decision:
         """What a list says of whom a payment names, else what the agent says."""
-        from acegraph.nodes.agent.listed import blocked, entries_of, under, watched
+        from acegraph.nodes.agent.listed import entries_of, told, under, watched
 
         entries = await wait.work(entries_of, self.playbook, asked, settings["node"])
         if entries:
             settings["listed"] = [entry.number for entry in entries]
         if entries and entries[0].list == "block":
-            return blocked(entries[0])
+            return Decision(DECLINE, 1.0, (told(entries[0]),))  # nobody is asked any more
         decision = await self.agent.decide_on(asked, wait, settings["agent_model"])
         if why := watched(entries):
             settings["watched"] = why

@@ -19,7 +19,7 @@ from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
-from acegraph.state.values import CostMatrix, Label
+from acegraph.state.values import CostMatrix, Label, calls_fraud, marks_of
 
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors that a step raises if a row does not have its form."""
@@ -112,18 +112,18 @@ def _move_settings(connection: sa.Connection) -> None:
 
 def _to_6(connection: sa.Connection) -> None:
     """Add lists, and note what the stored labels say of the entities of their payments."""
-    from acegraph.state.ledger.marks import store_marks  # needed by older databases alone
-
     for table in _NEW_IN_6:
         table.create(connection)
     for index in tables.sightings.indexes:
         index.create(connection)
-    outcomes = tables.outcomes.c
-    writer, labels = _writer(connection), dict[str, tuple[None, Label | None, int]]()
-    for row in connection.execute(sa.select(tables.outcomes).order_by(outcomes.revision)):
-        label = Label(row.label, row.source, row.known_at) if row.label else None
-        labels[row.case] = None, label, row.revision
-    store_marks(writer, labels)
+    steps = dict[str, tuple[int, int]]()
+    for row in connection.execute(sa.select(tables.outcomes).order_by(tables.outcomes.c.revision)):
+        label = Label(row.label, row.source) if row.label else None
+        steps[row.case] = int(calls_fraud(label)), row.revision
+    frauds = {case: step for case, step in steps.items() if step[0]}
+    seen = connection.execute(sa.select(tables.sightings)).all()
+    writer = _writer(connection)
+    writer.add(tables.marks, marks_of((row for row in seen if row.case in frauds), frauds))
     _keep_place(writer)
     connection.execute(tables.meta.update().where(tables.SCHEMA_ROW).values(value="6"))
 

@@ -4,7 +4,6 @@ the opposite mark when it no longer does.
 Marks are written with the label, in the same database transaction. An opinion of a judge is none.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -14,7 +13,7 @@ from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import cases, marks, outcomes, sightings
 from acegraph.state.database.writer import LedgerWriter, Statement
-from acegraph.state.values import DECLINE, JUDGE, Data, Evidence, Label, voice_of
+from acegraph.state.values import DECLINE, JUDGE, Evidence, Label, calls_fraud, marks_of
 
 _LISTED: Final = 20
 Change = tuple[Label | None, Label | None, int]
@@ -39,29 +38,16 @@ _SETTLED: Final = Statement(
 )
 
 
-def _calls_fraud(label: Label | None) -> bool:
-    return label is not None and label.value == DECLINE and label.source != JUDGE
-
-
 def store_marks(writer: LedgerWriter, changes: Mapping[str, Change]) -> None:
     """Note what new labels of some cases say of the entities that the cases name."""
     steps = {
-        case: (_calls_fraud(after) - _calls_fraud(before), revision)
+        case: (calls_fraud(after) - calls_fraud(before), revision)
         for case, (before, after, revision) in changes.items()
-        if _calls_fraud(after) != _calls_fraud(before)
+        if calls_fraud(after) != calls_fraud(before)
     }
     for part in chunks(list(steps)):
         rows = writer.connection.execute(sa.select(sightings).where(_s.case.in_(part))).all()
-        who = defaultdict[str, dict[str, str]](dict)
-        for row in rows:
-            who[row.case][row.kind] = row.entity
-        writer.add(marks, [_mark(row, who[row.case], *steps[row.case]) for row in rows])
-
-
-def _mark(row: Any, who: Mapping[str, str], step: int, revision: int) -> Data:
-    place = {name: getattr(row, name) for name in ("node", "kind", "entity", "at", "case")}
-    voice = voice_of(row.kind, who) or row.case
-    return {**place, "revision": revision, "voice": voice, "frauds": step}
+        writer.add(marks, marks_of(rows, steps))
 
 
 def read_said(

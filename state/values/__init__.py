@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from acegraph.state.values.decision import DecisionRecord, Evidence, HELD_BACK, HOUR, KINDS
     from acegraph.state.values.decision import LET_THROUGH, Label, PAYERS, PURGED, Past, Recorded
     from acegraph.state.values.decision import SHOWN, SIGHTED, Shown, Sighting
-    from acegraph.state.values.decision import WINDOWS, add_deltas, credit, voice_of
+    from acegraph.state.values.decision import WINDOWS, add_deltas, calls_fraud, credit, marks_of
+    from acegraph.state.values.decision import voice_of
     from acegraph.state.values.draw import ALL_COUNT, Draw, TABLE, drawing_number, is_drawn
     from acegraph.state.values.draw import is_in_share
     from acegraph.state.values.notation import POINTS

@@ -1,12 +1,12 @@
 """A decision, its label and the counters that they change. The ledger stores them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from acegraph.state.values.plain import Fields, Scalar
 from acegraph.state.values.transaction import DataView
-from acegraph.state.values.verdict import GIVEN_LABEL, Verdict
+from acegraph.state.values.verdict import DECLINE, GIVEN_LABEL, JUDGE, Verdict
 
 LET_THROUGH: Final = '"let_through":true'
 """Stored settings hold this text if a decline was let through for review."""
@@ -173,6 +173,30 @@ class Label:
     value: Verdict
     source: str = GIVEN_LABEL
     known_at: str = ""
+
+
+def calls_fraud(label: Label | None) -> bool:
+    """Whether a label tells of fraud; the opinion of a judge does not."""
+    return label is not None and label.value == DECLINE and label.source != JUDGE
+
+
+def marks_of(seen: Iterable[Any], steps: Mapping[str, tuple[int, int]]) -> list[dict[str, object]]:
+    """What labels leave with those whom payments name: by case the step, 1 or -1, and the revision
+    that made it; `seen` are the stored sightings of these cases.
+    """
+    rows, who = list(seen), dict[str, dict[str, str]]()
+    for row in rows:
+        who.setdefault(row.case, {})[row.kind] = row.entity
+    return [
+        {
+            **{name: getattr(row, name) for name in ("node", "kind", "entity", "at", "case")},
+            "voice": voice_of(row.kind, who[row.case]) or row.case,
+            "frauds": step,
+            "revision": revision,
+        }
+        for row in rows
+        for step, revision in [steps[row.case]]
+    ]
 
 
 @dataclass(frozen=True)
