@@ -14,11 +14,14 @@ from acegraph.nodes.selector.selector import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, InvalidTransaction
+from acegraph.state.errors import some
 from acegraph.state.run.context import overlooked_settings, settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, Update
 from acegraph.state.values import UNDECIDED, Clock, Transaction, check_id, is_derived, parse_verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from acegraph.state import BulletPlaybook
 
 _NOT_YET_WRITTEN: Final[Update] = {
@@ -149,9 +152,13 @@ def written(read: ReadCase, settings: RunSettings, selection: Selection, clock: 
         "funnel": selection.funnel,
         "playbook_version": clock.version,
         "playbook_position": clock.position,
-        "warnings": list(selection.warnings),
+        "warnings": [*_overlooked(read.understood.overlooked), *selection.warnings],
         **_NOT_YET_WRITTEN,
     }
+
+
+def _overlooked(names: Sequence[str]) -> list[str]:
+    return [f"no field of the task, ignored: {some(names)}"] if names else []
 
 
 def understand(

@@ -38,6 +38,8 @@ class Understood:
     """What is kept: the fields that rules test and, where the task grows, also all others."""
     doubts: Mapping[str, str] = field(default_factory=dict)
     """The fields that were not understood, and why; never their values."""
+    overlooked: tuple[str, ...] = ()
+    """The keys that were given and are no field of the task, where it ignores them."""
     task: Task = CARD_PAYMENTS
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields from which later payments see it, by what they hold; else empty."""
@@ -86,7 +88,8 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     if came.keys() != fields.keys() or not all(map(is_, came.values(), fields.values())):
         text = render_fields(fields) or transaction.text
         transaction = replace(transaction, text=text, fields=fields)
-    return Understood(transaction, fields, fitted.doubts if fitted.misfits else {})
+    overlooked = fitted.unknown if task.unknown == "ignore" else ()
+    return Understood(transaction, fields, fitted.doubts if fitted.misfits else {}, (*overlooked,))
 
 
 def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transaction:
