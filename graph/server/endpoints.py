@@ -113,7 +113,8 @@ class Endpoint:
         }
         many = {"type": "array", "items": one, "maxItems": MOST_ITEMS}
         sent = {"schema": {"anyOf": [one, many]} if self.takes_many else one, "example": self.given}
-        answer = TypeAdapter(self.gives).json_schema(ref_template=_PLACE, mode="serialization")
+        gives: TypeAdapter[object] = TypeAdapter(self.gives)  # type: ignore[arg-type]
+        answer = gives.json_schema(ref_template=_PLACE, mode="serialization")
         return {
             "$defs": answer.pop("$defs", {}),
             "summary": (self.handler.__doc__ or "").partition("\n")[0],
@@ -218,10 +219,11 @@ def _read(text: str) -> tuple[list[dict[str, object]], bool]:
         )
     is_one = not text.lstrip(_BLANK).startswith("[")
     text = f"[{text}]" if is_one else text
-    items = list(islice(_listed(text), MOST_ITEMS + 1))
-    if len(items) > MOST_ITEMS:
+    listed = list(islice(_listed(text), MOST_ITEMS + 1))
+    if len(listed) > MOST_ITEMS:
         raise InvalidInput(f"a request has at most {MOST_ITEMS:,} items; send fewer at once")
-    if not all(isinstance(item, dict) for item in items) or (is_one and len(items) != 1):
+    items = [item for item in listed if isinstance(item, dict)]
+    if len(items) < len(listed) or (is_one and len(items) != 1):
         raise InvalidInput("each item is an object in braces")
     return items, is_one
 

@@ -8,8 +8,9 @@ only a process knows carries the label `worker`.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from importlib.metadata import version
-from typing import Concatenate, Final, ParamSpec, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -37,7 +38,7 @@ from acegraph.state.run.review_answers import signature
 from acegraph.state.task.card_payments import DEFAULT_NODE
 from acegraph.state.task.schema import json_schema
 
-P, T = ParamSpec("P"), TypeVar("T")
+T = TypeVar("T")
 _GIVEN: Final = ("transaction", "decision_id")
 _PAYMENT: Final = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
 _ORDER: Final = {"transaction": _PAYMENT, "decision_id": "order-1"}
@@ -48,7 +49,7 @@ _ANSWER: Final = {"verdict": "DECLINE", "why": "the customer denies it"}
 
 async def decide(call: Call) -> object:
     """Decide one transaction or many. A decision id that was used before gives the same answer."""
-    read = [_or_error(check_names, item, _GIVEN) or item for item in call.items]
+    read = [_or_error(_checked, item) for item in call.items]
     sound = [cast(AceInput, one) for one in read if isinstance(one, dict)]
     decided = iter(await call.service.decide(sound))
     answers = [next(decided) if isinstance(one, dict) else one for one in read]
@@ -66,7 +67,8 @@ async def decide(call: Call) -> object:
 def give_labels(call: Call) -> object:
     """Give the labels of stored decisions, one or many: id and label are enough."""
     playbook, sender = call.service.playbook, call.user.name if call.user != EVERYBODY else ""
-    read = [_or_error(read_label, item, playbook.task(), sender) for item in call.items]
+    read_one = partial(read_label, task=playbook.task(), sender=sender)
+    read = [_or_error(read_one, item) for item in call.items]
     if call.is_one and isinstance(read[0], InvalidInput):
         raise read[0]
     labels = [one for one in read if isinstance(one, tuple)]
@@ -81,15 +83,15 @@ def give_labels(call: Call) -> object:
     return {**asdict(report), "refused": refused}
 
 
-def _or_error(
-    read: Callable[Concatenate[dict[str, object], P], T],
-    item: dict[str, object],
-    *more: P.args,
-    **named: P.kwargs,
-) -> T | InvalidInput:
+def _checked(item: dict[str, object]) -> dict[str, object]:
+    check_names(item, _GIVEN)
+    return item
+
+
+def _or_error(read: Callable[[dict[str, object]], T], item: dict[str, object]) -> T | InvalidInput:
     """What is read of an item, or why it is refused."""
     try:
-        return read(item, *more, **named)
+        return read(item)
     except InvalidInput as error:
         return error
 

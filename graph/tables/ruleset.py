@@ -1,7 +1,7 @@
 """A playbook as data: its ruleset, and the task by which rows are read."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ from acegraph.state.values import Transaction
 from acegraph.state.values.plain import Fields, collected
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 _WIDTH: Final = 30
 """So many characters wide are the bars of a decision."""
@@ -66,16 +66,6 @@ class TableRules:
         """The rules of an earlier version, on the scale of today's labelled cases."""
         settings = settle(playbook, context or AceContext())
         return replace(cls.of(playbook, context), ruleset=ruleset_at(playbook, version, settings))
-
-    def decide_batches(
-        self, batches: "Iterable[pa.RecordBatch]", ids: str | None = None
-    ) -> "Iterator[pa.RecordBatch]":
-        """The decisions on batches of Arrow, each as one batch with the column `ids` and what
-        `score` tells, in plain types, and `points`: an engine runs it wherever its rows are.
-        """
-        from acegraph.graph.tables.score import decide_batches  # it knows tables of rules
-
-        return decide_batches(self, batches, ids)
 
     def decide(self, row: Mapping[str, object]) -> Ruling:
         """The decision on one row."""

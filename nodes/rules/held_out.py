@@ -25,7 +25,8 @@ def saves(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> b
         return True
     rules = [b.condition for b in active if b.condition and not b.is_graded]
     without = _costs(table, active, rules, HighestRisk.behind(active) or HighestRisk())
-    return float(_costs(table, active, [*rules, condition], HighestRisk()).sum()) < without.sum()
+    added = _costs(table, active, [*rules, condition], HighestRisk())
+    return bool(added.sum() < without.sum())
 
 
 def _costs(

@@ -18,7 +18,6 @@ from sqlalchemy.pool import StaticPool
 
 from acegraph.state.database.base import WAIT_SECONDS, Database, Durability
 from acegraph.state.database.encoding import file_of
-from acegraph.state.database.places import whole_file
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidInput, PlaybookError
 
@@ -59,6 +58,8 @@ def new_database(
     url: str, file: Path, audit: Callable[[Database], Sequence[str]] = Database.integrity
 ) -> "Iterator[SqliteDatabase]":
     """A database for a new file, which gets its name when all is written and nothing is found."""
+    from acegraph.state.database.places import whole_file  # most databases are there
+
     with whole_file(file, overwrite=False) as made:
         with closing(SqliteDatabase(url, "full", made)) as database:
             yield database

@@ -55,7 +55,7 @@ class FieldTests(Generic[T]):
         kind = type(value)
         key: object = (kind, value)
         if self._is_cut_only and (kind is float or kind is int) and value == value:
-            place = bisect_left(self._cuts, value)  # type: ignore[type-var]
+            place = bisect_left(self._cuts, value)  # type: ignore[call-overload]
             key = 2 * place + (self._cuts[place : place + 1] == [value])
         if key in self._kept:
             return self._kept[key]

@@ -100,9 +100,9 @@ def folded_source(source: str) -> str:
 
 def check_id(decision_id: object) -> str:
     """The id of a decision, wherever it comes from."""
-    is_plain = isinstance(decision_id, str) and decision_id == clean_text(decision_id)
-    if is_plain and 0 < len(decision_id) <= _MAX_ID and decision_id.isprintable():
-        return decision_id
+    text = decision_id if isinstance(decision_id, str) else ""
+    if 0 < len(text) <= _MAX_ID and text.isprintable() and text == clean_text(text):
+        return text
     raise InvalidTransaction(f"a decision_id is one line of plain text, 1 to {_MAX_ID} characters")
 
 

@@ -115,6 +115,8 @@ def _add(list_name: str, kind: str, names: list[str], days: float | None, why: s
 def show_lists(*, everything: Annotated[bool, typer.Option("--all")] = False) -> None:
     """List who is blocked, allowed or watched now, why, by whom and until when.
 
+    Example: acegraph list show --all
+
     Options:
         everything: Entries that have ended or expired, too.
     """
