@@ -67,9 +67,9 @@ def replay(
     with as_of(playbook, int(stored["seen"])) as past:
         repeated = selection_for(past, stored, embeddings)
         # Where nobody reads, all rules that count were shown.
-        replayed = tuple(b.id for b in repeated.bullets or repeated.unshown)
-        if settings.get("listed") and not shown:  # a list decided, and nobody was asked
-            replayed = ()
+        is_listed = bool(settings.get("listed")) and not shown  # then nobody was asked
+        asked = () if is_listed else repeated.bullets or repeated.unshown
+        replayed = tuple(b.id for b in asked)
         bullets = past.get_bullets_for_node(settings["node"]) if settings["selects"] else ()
         tested = {name for b in bullets if b.condition for name in b.condition.fields}
     redact = settings.get("redact") or ()

@@ -46,9 +46,8 @@ def add(
     if odd := [row for row, one in enumerate(ids, 1) if not one or len(one) > _LONGEST]:
         rows = some([f"row {row}" for row in odd])
         raise InvalidInput(f"{len(odd)} of {len(ids)} name nobody ({rows}); nothing was added")
-    until = (datetime.now(UTC) + timedelta(days=days)).isoformat() if days is not None else ""
-    said = {"node": node, "kind": kind, "list": list_name}
-    said |= {"by": by, "reason": reason, "until": until}
+    said = {"node": node, "kind": kind, "list": list_name, "by": by, "reason": reason}
+    said["until"] = _until(days)
     is_stored = field is not None and field.stored
     with playbook.writing() as writer:
         key = key_of(writer)
@@ -64,6 +63,10 @@ def add(
             for number in numbers:
                 change_entry(writer, number, "approve", by, f"alone: {reason}")
     return [one for one in shown(playbook) if one.number in {*numbers}]
+
+
+def _until(days: float | None) -> str:
+    return "" if days is None else (datetime.now(UTC) + timedelta(days=days)).isoformat()
 
 
 def column_of(playbook: BulletPlaybook, node: str, kind: str) -> str:
